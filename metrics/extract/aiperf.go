@@ -31,105 +31,80 @@ var aiperfFields = []loadField{
 var aiperfUnits = map[string]string{"request_throughput": "requests/sec", "goodput": "requests/sec", "output_token_throughput": "tokens/sec",
 	"request_count": "requests", "error_request_count": "requests"}
 
-func readAIPerf(l *log, r io.Reader) error {
-	doc, err := l.json(r)
-	if err != nil {
-		return err
-	}
+func readAIPerf(l *log, r io.Reader) {
+	doc := must(l.json(r))
 	m := l.object(doc)
 	if m.of["request_throughput"].null() && m.of["request_latency"].null() {
-		return nil
+		return
 	}
-	load, err := m.aiperfLoad()
-	if err != nil {
-		return err
-	}
-	s, err := l.under(max(m.of["request_throughput"].line, 1), load)
-	if err != nil {
-		return err
-	}
+	load := m.aiperfLoad()
+	s := must(l.under(max(m.of["request_throughput"].line, 1), load))
 	l.note("AIPerf's latencies cover answered requests only and count from the actual send time; its percentiles are interpolated")
 	if string(m.of["was_cancelled"].text) == "true" {
 		l.res.Failed = "AIPerf was cancelled before its end"
 	}
-	answered, _, counted, err := m.statistic("request_count.avg")
-	if err != nil {
-		return err
-	}
-	lost, _, _, err := m.statistic("error_request_count.avg")
-	if err != nil {
-		return err
-	}
+	answered, _, counted := m.statistic("request_count.avg")
+	lost, _, _ := m.statistic("error_request_count.avg")
 	if counted {
 		some := answered
 		if some.Number == 0 {
 			some = lost
 		}
-		if err := s.errors(some, lost.Number, answered.Number+lost.Number); err != nil {
-			return err
-		}
+		s.errors(some, lost.Number, answered.Number+lost.Number)
 	}
-	return s.fields(aiperfFields, m.statistic)
+	s.fields(aiperfFields, m.statistic)
 }
 
 // statistic returns the number that the file has for a name of the form "metric.statistic", and
 // the factor from the metric's unit to ours. ok is false if the file lacks it.
-func (m members) statistic(name string) (v Value, scale float64, ok bool, err error) {
+func (m members) statistic(name string) (v Value, scale float64, ok bool) {
 	metric, statistic, _ := strings.Cut(name, ".")
 	if m.of[metric].null() {
-		return v, 1, false, nil
+		return v, 1, false
 	}
 	of := m.l.object(m.of[metric])
-	if v, ok, err = of.number(statistic); err != nil || !ok {
-		return v, 1, ok, err
+	if v, ok = of.number(statistic); !ok {
+		return v, 1, ok
 	}
 	unit, want := strings.Trim(string(of.of["unit"].text), `"`), aiperfUnits[metric]
 	switch {
 	case want == "":
-		scale, err = m.l.unit(of.line, unit)
-		return v, scale, err == nil, err
+		scale = m.l.unit(of.line, unit)
+		return v, scale, true
 	case unit != want && !(want == "requests" && unit == "count"):
-		return v, 1, false, m.l.errorAt(max(of.line, of.of["unit"].line), "%s in %s; want %s", metric, clip(unit), want)
+		m.l.fail(max(of.line, of.of["unit"].line), "%s in %s; want %s", metric, clip(unit), want)
 	}
-	return v, 1, true, nil
+	return v, 1, true
 }
 
 // aiperfLoad returns the coordinates of the load in the profiling phase, nil if the file does not
 // state them. It adds a note on how the load was generated.
-func (m members) aiperfLoad() (map[string]float64, error) {
+func (m members) aiperfLoad() map[string]float64 {
 	l := m.l
 	config := l.object(m.of["input_config"])
 	of, found := members{}, 0
-	if err := config.of["phases"].entries(func(v value) error {
+	config.of["phases"].entries(func(v value) {
 		phase := l.object(v)
 		if kind := string(phase.of["kind"].text); kind == `"profiling"` || kind == "" {
 			of, found = phase, found+1
 		}
-		return nil
-	}); err != nil {
-		return nil, err
-	}
+	})
 	if found > 1 {
-		return nil, l.errorAt(of.line, "several phases are measured: the figures are not of one load")
+		l.fail(of.line, "several phases are measured: the figures are not of one load")
 	}
 	rateName := "rate"
 	if found == 0 {
 		of, rateName = l.object(config.of["loadgen"]), "request_rate"
 	}
-	if err := m.aiperfSchedule(config, of); err != nil || of.scheduled(config) {
-		return nil, err
+	if m.aiperfSchedule(config, of); of.scheduled(config) {
+		return nil
 	}
-	rate, open, err := of.number(rateName)
-	if err == nil && !open { // the rate of all users together
-		rate, open, err = of.number("user_centric_rate")
+	rate, open := of.number(rateName)
+	if !open { // the rate of all users together
+		rate, open = of.number("user_centric_rate")
 	}
-	if err != nil {
-		return nil, err
-	}
-	most, limited, err := of.number("concurrency")
-	if err != nil {
-		return nil, err
-	}
+
+	most, limited := of.number("concurrency")
 	for _, name := range []string{"request_rate_ramp_duration", "concurrency_ramp_duration", "rate_ramp", "concurrency_ramp"} {
 		if x := of.of[name]; !x.null() {
 			l.note("the load rose at first (%s), so the figures include smaller loads; measure without the ramp", name)
@@ -147,12 +122,12 @@ func (m members) aiperfLoad() (map[string]float64, error) {
 		if limited {
 			l.note("at most %g requests were in flight; latencies leave out the time that others waited in the client", most.Number)
 		}
-		return map[string]float64{measure.Rate: rate.Number}, nil
+		return map[string]float64{measure.Rate: rate.Number}
 	case limited:
 		l.note("AIPerf's loop is closed: a stalled service delays the next requests, so latencies are too low; set a request rate instead")
-		return map[string]float64{measure.Threads: most.Number}, nil
+		return map[string]float64{measure.Threads: most.Number}
 	}
-	return nil, nil
+	return nil
 }
 
 // scheduled reports whether AIPerf sent the requests at the times of a trace.
@@ -164,13 +139,12 @@ func (m members) scheduled(config members) bool {
 // aiperfSchedule returns an error if AIPerf sent the requests at the times of a trace, because
 // the concurrency in the file is then only a limit. If the user states the load (--at), it adds a
 // note instead.
-func (m members) aiperfSchedule(config, of members) error {
+func (m members) aiperfSchedule(config, of members) {
 	switch {
 	case !of.scheduled(config):
-		return nil
+		return
 	case len(m.l.o.At) == 0:
-		return m.l.errorAt(max(of.line, 1), "requests were sent by a schedule (fixed_schedule), so its concurrency is a limit and not the load; write --at rate=R with the mean rate of the schedule")
+		m.l.fail(max(of.line, 1), "requests were sent by a schedule (fixed_schedule), so its concurrency is a limit and not the load; write --at rate=R with the mean rate of the schedule")
 	}
 	m.l.note("requests were sent by a schedule: the load is the one of --at")
-	return nil
 }

@@ -9,35 +9,34 @@ import (
 // cell returns the number in a row for the figure or key ours, and the factor to the figure's
 // unit. For a rate per device or per node, the factor includes the number of devices or nodes. ok
 // is false if the cell is empty.
-func (t *table) cell(row int, ours string) (v Value, scale float64, ok bool, err error) {
+func (t *table) cell(row int, ours string) (v Value, scale float64, ok bool) {
 	r, mapped := t.reads[ours]
 	if !mapped {
-		return v, 1, false, nil
+		return v, 1, false
 	}
-	v, ok, err = t.value(row, r.Name)
-	if err != nil || !ok {
-		return v, 1, false, err
+	v, ok = t.value(row, r.Name)
+	if !ok {
+		return v, 1, false
 	}
 	scale = r.scale
 	if r.per != "" {
-		n, err := t.counts(row, r.per)
-		if err != nil {
-			return v, 1, false, err
-		}
-		scale *= n
+		scale *= t.counts(row, r.per)
 	}
 	if r.steps {
-		n, err := t.counts(row, perDevice)
-		if err != nil {
-			return v, 1, false, err
-		}
-		batch := float64(t.l.o.WorkerBatch) * n
+		batch := float64(t.l.o.WorkerBatch) * t.counts(row, perDevice)
 		if r.each {
-			return v, batch / scale, true, nil
+			return v, batch / scale, true
 		}
 		scale *= batch
 	}
-	return v, scale, true, nil
+	return v, scale, true
+}
+
+// readable returns the number in a cell. ok is false also if the cell is not a number, which the
+// reader of the rows reports.
+func (t *table) readable(row int, column string) (v Value, ok bool) {
+	err := try(func() { v, ok = t.value(row, column) })
+	return v, ok && err == nil
 }
 
 // times converts a number of the column to the figure's unit. A step time is inverted first.
@@ -59,25 +58,22 @@ func (t *table) from(ours string) string {
 }
 
 // counts returns the number of devices or of nodes of a row; per says which of the two.
-func (t *table) counts(row int, per string) (float64, error) {
+func (t *table) counts(row int, per string) float64 {
 	if columns := t.countedBy(per); columns != nil {
 		n := 1.0
 		for _, name := range columns {
-			v, ok, err := t.value(row, name)
-			if err != nil {
-				return 0, err
-			}
+			v, ok := t.value(row, name)
 			if !ok || v.Number < 1 || v.Number != math.Trunc(v.Number) {
-				return 0, t.l.errorAt(t.line[row], "no count in column %s, and the rate is one %s's", name, per)
+				t.l.fail(t.line[row], "no count in column %s, and the rate is one %s's", name, per)
 			}
 			n *= v.Number
 		}
-		return n, nil
+		return n
 	}
 	if per == perNode {
-		return float64(t.l.o.Nodes), nil
+		return float64(t.l.o.Nodes)
 	}
-	return float64(t.l.o.Workers), nil
+	return float64(t.l.o.Workers)
 }
 
 // countedBy returns the columns whose product is the number of devices or nodes (per says which).

@@ -52,40 +52,32 @@ type table struct {
 
 // table reads a CSV file. A last line without a newline is an error, because its last
 // number may be cut off.
-func (l *log) table(r io.Reader, separators string) (*table, error) {
-	t, err := l.names(r, separators)
-	if err != nil {
-		return nil, err
-	}
+func (l *log) table(r io.Reader, separators string) *table {
+	t := l.names(r, separators)
 	for {
 		row, line, err := t.next()
 		if errors.Is(err, io.EOF) {
-			return t, nil
+			return t
 		}
-		if err != nil {
-			return nil, err
-		}
+		failIf(err)
 		t.rows, t.line = append(t.rows, row), append(t.line, line)
 	}
 }
 
 // names parses only the header line; next then returns the rows.
-func (l *log) names(r io.Reader, separators string) (*table, error) {
-	data, err := l.wholeFile(r)
-	if err != nil {
-		return nil, err
-	}
+func (l *log) names(r io.Reader, separators string) *table {
+	data := must(l.wholeFile(r))
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	t := &table{l: l, at: map[string]int{}, more: csv.NewReader(bytes.NewReader(data)), data: data}
 	if len(data) == 0 {
-		return t, nil
+		return t
 	}
 	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
-		return nil, fmt.Errorf("%s: encoded in UTF-16; save it in UTF-8 (iconv -f UTF-16 -t UTF-8)", l.o.File)
+		fail(fmt.Errorf("%s: encoded in UTF-16; save it in UTF-8 (iconv -f UTF-16 -t UTF-8)", l.o.File))
 	}
 	if data[len(data)-1] != '\n' {
 		lines := bytes.Count(data, []byte{'\n'})
-		return nil, l.errorAt(lines+1, "the last line has no line end: the file may be cut off. If it is whole, end it with a newline")
+		l.fail(lines+1, "the last line has no line end: the file may be cut off. If it is whole, end it with a newline")
 	}
 	head, _, _ := bytes.Cut(data, []byte{'\n'})
 	if i := bytes.IndexAny(head, separators); i >= 0 {
@@ -93,17 +85,18 @@ func (l *log) names(r io.Reader, separators string) (*table, error) {
 	}
 	names, line, err := t.next()
 	if errors.Is(err, io.EOF) { // blank lines
-		return t, nil
+		return t
 	}
+	failIf(err)
 	for i, name := range names {
 		name = strings.TrimSpace(name)
 		if _, twice := t.at[name]; twice {
-			return nil, l.errorAt(line, "two columns are named %s", clip(name))
+			l.fail(line, "two columns are named %s", clip(name))
 		}
 		t.at[name] = i
 	}
 	t.header = slices.Clone(names)
-	return t, err
+	return t
 }
 
 // next returns the next row and the line where it begins; io.EOF after the last.
@@ -129,15 +122,15 @@ func (t *table) next() (row []string, line int, err error) {
 
 // value returns the number in a cell. ok is false if the cell is empty or holds a word for a
 // missing value (NA, nan, none, null).
-func (t *table) value(row int, column string) (v Value, ok bool, err error) {
+func (t *table) value(row int, column string) (v Value, ok bool) {
 	i, has := t.at[column]
 	if !has {
-		return v, false, nil
+		return v, false
 	}
 	text := strings.TrimSpace(t.rows[row][i])
 	switch strings.ToLower(text) {
 	case "", "na", "nan", "none", "null":
-		return v, false, nil
+		return v, false
 	}
 	plain := text
 	if d := t.l.o.Decimal; d != "" {
@@ -147,34 +140,34 @@ func (t *table) value(row int, column string) (v Value, ok bool, err error) {
 			plain = "none"
 		}
 	}
-	v, err = t.l.parse(t.line[row], plain)
-	if err != nil {
+	x, is := parsed(plain)
+	if !is {
 		why := unreadable(text) + cellHint(text)
 		if how := separated(text); how != "" && t.l.o.Decimal == "" {
 			why = clip(text) + " has separators: " + how
 		}
-		err = t.l.errorAt(t.line[row], "column %s: %s", column, why)
+		t.l.fail(t.line[row], "column %s: %s", column, why)
 	}
-	return v, err == nil, err
+	return Value{Number: x, Line: t.line[row]}, true
 }
 
 // column returns the name of the column for our key: the one that the user mapped to it, else the
 // first of usual that the file has, else "".
-func (t *table) column(ours string, usual ...string) (string, error) {
+func (t *table) column(ours string, usual ...string) string {
 	if theirs, ok := t.l.o.Columns[ours]; ok {
 		if _, ok := t.at[theirs]; !ok {
-			return "", fmt.Errorf("%s: no column %q; the file has %s", t.l.o.File, theirs, t.names())
+			fail(fmt.Errorf("%s: no column %q; the file has %s", t.l.o.File, theirs, t.names()))
 		}
-		return theirs, nil
+		return theirs
 	}
 	usual = slices.DeleteFunc(slices.Clone(usual), func(name string) bool { _, has := t.at[name]; return !has })
 	if len(usual) == 0 {
-		return "", nil
+		return ""
 	}
 	if len(usual) > 1 {
 		t.l.note("%s is read from column %s; %s may be it too: for that write %s", ours, clip(usual[0]), listed(slices.Clone(usual[1:])), mapping(ours, usual[1], ""))
 	}
-	return usual[0], nil
+	return usual[0]
 }
 
 // maxNamed is the largest number of columns or tags that a message lists.

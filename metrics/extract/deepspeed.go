@@ -31,42 +31,37 @@ var deepSpeedPipe = stepFormat{
 	fields: []stepField{{"time", stepSeconds, 1, nil}},
 }
 
-func readDeepSpeed(l *log, r io.Reader) error {
+func readDeepSpeed(l *log, r io.Reader) {
 	timer := &deepSpeedTimes{stepLog: newStepLog(l, "DeepSpeed", 1)}
 	var rates []Value // rates of the pipeline engine
 	f := deepSpeedPipe
-	f.more = func(s *stepLog, ln line, _ int, fields parts) error {
-		v, err := l.rateAbove0(ln.number, fields["rate"])
-		if err == nil && s.lines > s.starting {
+	f.more = func(s *stepLog, ln line, _ int, fields parts) {
+		v := l.rateAbove0(ln.number, fields["rate"])
+		if s.lines > s.starting {
 			rates = append(rates, v)
 		}
-		return err
 	}
-	f.others = []stepLine{{deepSpeedTimer, func(_ *stepLog, ln line, m []string) error {
-		return timer.take(ln, m)
-	}}, {deepSpeedOld, func(*stepLog, line, []string) error {
+	f.others = []stepLine{{deepSpeedTimer, func(_ *stepLog, ln line, m []string) {
+		timer.take(ln, m)
+	}}, {deepSpeedOld, func(*stepLog, line, []string) {
 		l.note("SamplesPerSec= is not read, because old versions of DeepSpeed count micro-batches as steps; without gradient accumulation, read it with [[extract]] name = \"throughput\", pattern = ', SamplesPerSec=(?P<value>[\\d.]+)', unit = \"samples/s\", per = \"step\"")
-		return nil
 	}}}
 	pipe := f.log(l)
-	if err := l.each(r, pipe.read); err != nil {
-		return err
-	}
+	l.each(r, pipe.read)
 	const sample = "over all ranks; a sample is what the data loader calls one, a sequence for most"
 	switch {
 	case len(rates) > 0:
-		if err := l.reduced(metrics.FigureThroughput, "samples/s", "median", 1, rates, "DeepSpeed's samples/sec "+sample+"; the median over the log's lines, without the first of each start"); err != nil {
-			return err
-		}
+		l.reduced(metrics.FigureThroughput, "samples/s", "median", 1, rates, "DeepSpeed's samples/sec "+sample+"; the median over the log's lines, without the first of each start")
 	case len(timer.averages) > 0:
 		timer.rate(sample)
 	}
 	if pipe.line == 0 {
 		timer.from.note(l)
-		return timer.peaks()
+		timer.peaks()
+		return
 	}
 	pipe.measured[allocatedMemory], pipe.scale[allocatedMemory] = timer.measured[allocatedMemory], 1<<30
-	return pipe.finish()
+	pipe.finish()
 }
 
 // deepSpeedTimes is the parser's state for the lines of the ThroughputTimer.
@@ -90,21 +85,17 @@ const sameAverage = 1.05
 
 // take parses a line of the timer. It ignores the averages up to step 2, which are infinite or
 // negative.
-func (t *deepSpeedTimes) take(ln line, m []string) error {
-	step, ok, err := t.takesText(ln, m[1])
+func (t *deepSpeedTimes) take(ln line, m []string) {
+	step, ok := t.takesText(ln, m[1])
 	if !ok {
-		return err
+		return
 	}
-	if err := t.number(ln.number, allocatedMemory, m[5], 1<<30); err != nil || step <= untimed {
-		return err
+	if t.number(ln.number, allocatedMemory, m[5], 1<<30); step <= untimed {
+		return
 	}
-	v, err := t.l.rateAbove0(ln.number, m[2])
-	if err != nil {
-		return err
-	}
+	v := t.l.rateAbove0(ln.number, m[2])
 	t.averages = append(t.averages, deepSpeedAverage{float64(step), v})
-	t.current, err = t.l.rateAbove0(ln.number, m[3])
-	return err
+	t.current = t.l.rateAbove0(ln.number, m[3])
 }
 
 // rate adds the run's throughput. With gradient accumulation, the average that older versions
@@ -128,10 +119,10 @@ func (t *deepSpeedTimes) rate(sample string) {
 }
 
 // rateAbove0 parses a rate in samples/s and returns an error if it is not positive.
-func (l *log) rateAbove0(ln int, text string) (Value, error) {
-	v, err := l.parse(ln, text)
-	if err == nil && v.Number < metrics.MinRate {
-		err = l.errorAt(ln, "a rate of %s samples/s; want more than 0", clip(text))
+func (l *log) rateAbove0(ln int, text string) Value {
+	v := l.parse(ln, text)
+	if v.Number < metrics.MinRate {
+		l.fail(ln, "a rate of %s samples/s; want more than 0", clip(text))
 	}
-	return v, err
+	return v
 }

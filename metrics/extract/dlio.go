@@ -18,22 +18,16 @@ var dlio = Extractor{
 	read:  readDLIO,
 }
 
-func readDLIO(l *log, r io.Reader) error {
-	doc, err := l.json(r)
-	if err != nil {
-		return err
-	}
+func readDLIO(l *log, r io.Reader) {
+	doc := must(l.json(r))
 	top := l.object(doc)
 	m := l.object(top.of["metric"])
 	if m.of["train_throughput_mean_samples_per_second"].null() && m.of["train_au_mean_percentage"].null() {
-		return nil
+		return
 	}
-	ranks, err := top.count("num_accelerators")
-	if err != nil {
-		return err
-	}
+	ranks := top.count("num_accelerators")
 	if ranks.Number < 1 || ranks.Number > 1<<24 {
-		return l.errorAt(ranks.Line, "num_accelerators is %g; want 1 or more", ranks.Number)
+		l.fail(ranks.Line, "num_accelerators is %g; want 1 or more", ranks.Number)
 	}
 	l.workersAre(int(ranks.Number), "num_accelerators", ranks.Line)
 	if model := top.of["model"]; model.is('"') {
@@ -50,25 +44,17 @@ func readDLIO(l *log, r io.Reader) error {
 		{"train_au_mean_percentage", "train_au_percentage", "accelerator_utilisation", "", 0.01, 100, "share of the time in which a simulated accelerator computes; DLIO's mean over epochs and accelerators"},
 		{"train_io_mean_MB_per_second", "", measure.SourceRate, "B/s", 1 << 20, math.Inf(1), "MiB/s, though the file calls them MB: samples/s times the size of a sample, whether storage or the page cache had it"},
 	} {
-		mean, ok, err := m.number(f.mean)
-		if err != nil {
-			return err
-		}
+		mean, ok := m.number(f.mean)
 		if !ok {
 			continue
 		}
 		if !(mean.Number >= 0 && mean.Number <= f.most) {
-			return l.errorAt(mean.Line, "%s is %g; that cannot be", f.mean, mean.Number)
+			l.fail(mean.Line, "%s is %g; that cannot be", f.mean, mean.Number)
 		}
-		if err := m.agrees(mean, f.mean, f.each); err != nil {
-			return err
-		}
-		if err := l.reduce(metrics.Figure{Name: f.ours, Unit: f.unit, Reduce: "last", Note: f.note}, f.scale, []Value{mean}); err != nil {
-			return err
-		}
+		m.agrees(mean, f.mean, f.each)
+		l.reduce(metrics.Figure{Name: f.ours, Unit: f.unit, Reduce: "last", Note: f.note}, f.scale, []Value{mean})
 	}
 	if met := m.of["train_au_meet_expectation"]; met.is('"') && string(met.text) != `"success"` {
 		l.note("train_au_meet_expectation is %s: the accelerators waited longer than MLPerf Storage allows, and this is no valid result of it", met.text)
 	}
-	return nil
 }

@@ -41,15 +41,11 @@ func (l *log) document(data []byte, line int) (value, error) {
 
 // documents returns the JSON values in a file: one in a JSON file, one per line in a JSON Lines
 // file.
-func (l *log) documents(r io.Reader) (list []value, err error) {
-	data, err := l.wholeFile(r)
-	if err != nil {
-		return nil, err
-	}
+func (l *log) documents(r io.Reader) (list []value) {
+	data := must(l.wholeFile(r))
 	first, _, more := bytes.Cut(data, []byte{'\n'})
 	if !more || !json.Valid(first) {
-		v, err := l.document(data, 1)
-		return []value{v}, err
+		return []value{must(l.document(data, 1))}
 	}
 	line := 0
 	for text := range bytes.Lines(data) {
@@ -57,13 +53,9 @@ func (l *log) documents(r io.Reader) (list []value, err error) {
 		if len(bytes.TrimSpace(text)) == 0 {
 			continue
 		}
-		v, err := l.document(bytes.TrimRight(text, "\r\n"), line)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, v)
+		list = append(list, must(l.document(bytes.TrimRight(text, "\r\n"), line)))
 	}
-	return list, nil
+	return list
 }
 
 // is reports whether the value begins with the character kind: '{' for an object, '[' for a list,
@@ -81,29 +73,28 @@ func (v value) members(into map[string]value) {
 		return
 	}
 	name, named := "", false
-	v.walk(func(part value) error {
+	v.walk(func(part value) {
 		if named = !named; named {
 			name = string(part.text[1 : len(part.text)-1])
 			if strings.ContainsRune(name, '\\') || !utf8.ValidString(name) {
 				_ = json.Unmarshal(part.text, &name) // the document is valid
 			}
-			return nil
+			return
 		}
 		into[name] = part
-		return nil
 	})
 }
 
 // entries calls f with each entry of a list. It does nothing for a value that is not a list.
-func (v value) entries(f func(value) error) error {
+func (v value) entries(f func(value)) {
 	if !v.is('[') {
-		return nil
+		return
 	}
-	return v.walk(f)
+	v.walk(f)
 }
 
 // walk calls f with each entry of a list, or with each name and each value of an object in turn.
-func (v value) walk(f func(value) error) error {
+func (v value) walk(f func(value)) {
 	line := v.line
 	for i := 1; i < len(v.text)-1; {
 		switch v.text[i] {
@@ -114,14 +105,11 @@ func (v value) walk(f func(value) error) error {
 			i++
 		default:
 			part := value{v.text[i:end(v.text, i)], line}
-			if err := f(part); err != nil {
-				return err
-			}
+			f(part)
 			i += len(part.text)
 			line += bytes.Count(part.text, []byte{'\n'})
 		}
 	}
-	return nil
 }
 
 // end returns the index after the JSON value that begins at index i.

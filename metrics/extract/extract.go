@@ -31,7 +31,7 @@ type Extractor struct {
 	Reads string // one line that describes what it reads
 	// Apart is true if the format is that of a separate file, and not of what a program prints.
 	Apart bool
-	read  func(l *log, r io.Reader) error
+	read  func(l *log, r io.Reader)
 }
 
 // allFormats lists the formats, sorted by name.
@@ -220,7 +220,7 @@ func (e Extractor) Extract(r io.Reader, o Options) (Content, error) {
 		return anyFormat(r, o)
 	}
 	l := newLog(o)
-	if err := e.read(l, r); err != nil {
+	if err := try(func() { e.read(l, r) }); err != nil {
 		return Content{}, err
 	}
 	if l.invalid != nil {
@@ -374,25 +374,21 @@ func (l *log) figure(name, unit string, at map[string]any, v Value, note string)
 
 // reduced appends one figure computed from several values, like their median. scale is the factor
 // from their unit to the figure's.
-func (l *log) reduced(name, unit, reduce string, scale float64, values []Value, note string) error {
-	return l.reduce(metrics.Figure{Name: name, Unit: unit, Reduce: reduce, Note: note}, scale, values)
+func (l *log) reduced(name, unit, reduce string, scale float64, values []Value, note string) {
+	l.reduce(metrics.Figure{Name: name, Unit: unit, Reduce: reduce, Note: note}, scale, values)
 }
 
 // reduce appends the figure f. It computes the value from several by the method f.Reduce.
-func (l *log) reduce(f metrics.Figure, scale float64, values []Value) error {
-	x, err := reduceBy(f.Reduce, numbers(values))
-	if err != nil {
-		return err
-	}
+func (l *log) reduce(f metrics.Figure, scale float64, values []Value) {
+	x := must(reduceBy(f.Reduce, numbers(values)))
 	if x = scaled(x, scale); !finite(x) {
-		return l.errorAt(values[len(values)-1].Line, "the %s of %d values of %s is not a finite number", f.Reduce, len(values), f.Name)
+		l.fail(values[len(values)-1].Line, "the %s of %d values of %s is not a finite number", f.Reduce, len(values), f.Name)
 	}
 	f.Value = x
 	if len(values) == 1 {
 		f.Reduce = ""
 	}
 	l.add(metrics.Event{Figure: &f}, scale, values...)
-	return nil
 }
 
 // namedAccuracy appends an evaluation with an accuracy from a column that the user named, in the

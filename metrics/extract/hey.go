@@ -44,26 +44,24 @@ const heyColumns = "response-time,DNS+dialup,DNS,Request-write,Response-delay,Re
 
 const heyLoop = "hey's loop is closed: a stalled service delays the next requests instead of their latencies, so these are too low"
 
-func readHey(l *log, r io.Reader) error {
+func readHey(l *log, r io.Reader) {
 	var rows *heyRows
 	summary := heySummary.reader(l, l.hey)
-	err := l.each(r, func(ln line) error {
+	l.each(r, func(ln line) {
 		switch {
 		case rows != nil:
-			return rows.read(l, ln)
+			rows.read(l, ln)
 		case strings.TrimRight(ln.text, " \t") == heyColumns && summary.began == 0:
 			rows = &heyRows{line: ln.number}
-			return nil
+		default:
+			summary.line(ln)
 		}
-		return summary.line(ln)
 	})
-	switch {
-	case err != nil:
-		return err
-	case rows != nil:
-		return rows.figures(l)
+	if rows != nil {
+		rows.figures(l)
+		return
 	}
-	return summary.finish()
+	summary.finish()
 }
 
 // heyAnswers counts the requests of a summary.
@@ -72,16 +70,13 @@ type heyAnswers struct {
 	last                 Value // the count that was read last
 }
 
-func heyCounts(t *textResult) (a heyAnswers, err error) {
+func heyCounts(t *textResult) (a heyAnswers) {
 	for name, s := range t.of {
 		what, status, _ := strings.Cut(name, " ")
 		if what != "responses" && what != "errors" {
 			continue
 		}
-		n, err := t.l.count(s.line, what+":", s.text)
-		if err != nil {
-			return a, err
-		}
+		n := t.l.count(s.line, what+":", s.text)
 		x := float64(n)
 		switch {
 		case what == "errors":
@@ -96,24 +91,18 @@ func heyCounts(t *textResult) (a heyAnswers, err error) {
 			a.last = Value{x, s.line}
 		}
 	}
-	return a, nil
+	return a
 }
 
 // hey adds the figures of a summary.
-func (l *log) hey(t *textResult) error {
+func (l *log) hey(t *textResult) {
 	for _, s := range t.of {
 		if s.unit != "" && s.unit != "secs" {
-			return l.errorAt(s.line, "a time in %s; hey prints secs", clip(s.unit))
+			l.fail(s.line, "a time in %s; hey prints secs", clip(s.unit))
 		}
 	}
-	a, err := heyCounts(t)
-	if err != nil {
-		return err
-	}
-	of, err := t.numbers("total", "rate")
-	if err != nil {
-		return err
-	}
+	a := heyCounts(t)
+	of := t.numbers("total", "rate")
 	total, rate := of["total"], of["rate"]
 	requests, rounded := rate.Number*total.Number, 0.5+6e-5*(rate.Number+total.Number)
 	counted := a.answers + a.lost
@@ -122,17 +111,14 @@ func (l *log) hey(t *textResult) error {
 	}
 	switch last := t.section(); {
 	case total.Line == 0 || rate.Line == 0 || last != "Status code distribution:" && last != "Error distribution:":
-		return l.errorAt(t.line, "a summary without its time, its rate or its status codes: the log was cut off")
+		l.fail(t.line, "a summary without its time, its rate or its status codes: the log was cut off")
 	case a.last.Line == 0:
-		return l.errorAt(t.line, "a summary without requests")
+		l.fail(t.line, "a summary without requests")
 	case a.answers < heyMost && math.Abs(requests-counted) > rounded:
-		return l.errorAt(rate.Line, "%g requests/s over %g s are %.6g requests, the answers and errors %g: a line is damaged or missing",
+		l.fail(rate.Line, "%g requests/s over %g s are %.6g requests, the answers and errors %g: a line is damaged or missing",
 			rate.Number, total.Number, requests, a.answers+a.lost)
 	}
-	s, err := l.under(t.line, nil)
-	if err != nil {
-		return err
-	}
+	s := must(l.under(t.line, nil))
 	l.note("%s", heyLoop)
 	fields := heyFields
 	if a.answers >= heyMost {
@@ -146,10 +132,8 @@ func (l *log) hey(t *textResult) error {
 	if a.answers > 0 {
 		s.wrong = (a.answers - a.right) / a.answers
 	}
-	if err := s.errors(a.last, a.answers-a.right+a.lost, a.answers+a.lost); err != nil {
-		return err
-	}
-	return s.fields(fields, t.number)
+	s.errors(a.last, a.answers-a.right+a.lost, a.answers+a.lost)
+	s.fields(fields, t.number)
 }
 
 var heyFields = slices.Concat([]loadField{{"rate", measure.RequestsPerSecond, 1}, {"average", measure.LatencyMean, 1}}, percentileFields)
@@ -163,18 +147,16 @@ type heyRows struct {
 	begin, end float64
 }
 
-func (h *heyRows) read(l *log, ln line) error {
+func (h *heyRows) read(l *log, ln line) {
 	cells := strings.Split(ln.text, ",")
 	if len(cells) != strings.Count(heyColumns, ",")+1 {
-		return l.errorAt(ln.number, "%d cells; want %s. One file is one load", len(cells), heyColumns)
+		l.fail(ln.number, "%d cells; want %s. One file is one load", len(cells), heyColumns)
 	}
 	var v []Value
-	if err := l.parseAll(ln.number, &v, cells[0], cells[6], cells[7]); err != nil {
-		return err
-	}
+	l.parseAll(ln.number, &v, cells[0], cells[6], cells[7])
 	seconds, status, offset := v[0], v[1].Number, v[2].Number
 	if seconds.Number < 0 || offset < 0 || status != math.Trunc(status) || status < 100 || status > 999 {
-		return l.errorAt(ln.number, "not a request of hey: %g s, status %g, at %g s", seconds.Number, status, offset)
+		l.fail(ln.number, "not a request of hey: %g s, status %g, at %g s", seconds.Number, status, offset)
 	}
 	if h.last.Line == 0 {
 		h.begin = offset
@@ -183,25 +165,21 @@ func (h *heyRows) read(l *log, ln line) error {
 	h.last = v[1]
 	if status < 200 || status > 299 {
 		h.wrong++
-		return nil
+		return
 	}
 	h.times = append(h.times, seconds)
-	return nil
 }
 
-func (h *heyRows) figures(l *log) error {
+func (h *heyRows) figures(l *log) {
 	all := len(h.times) + h.wrong
 	if all == 0 {
-		return nil
+		return
 	}
-	s, err := l.under(h.line, nil)
-	if err != nil {
-		return err
-	}
+	s := must(l.under(h.line, nil))
 	l.note("%s", heyLoop)
 	l.note("hey's CSV has only the first million answered requests: no figure includes requests without an answer")
-	if err := s.errors(h.last, float64(h.wrong), float64(all)); err != nil || len(h.times) == 0 {
-		return err
+	if s.errors(h.last, float64(h.wrong), float64(all)); len(h.times) == 0 {
+		return
 	}
 	if seconds := h.end - h.begin; seconds > 0 {
 		rate := float64(len(h.times)) / seconds
@@ -211,10 +189,10 @@ func (h *heyRows) figures(l *log) error {
 		}
 	}
 	slices.SortStableFunc(h.times, func(a, b Value) int { return cmp.Compare(a.Number, b.Number) })
-	return s.fields(percentileFields, func(name string) (Value, float64, bool, error) {
+	s.fields(percentileFields, func(name string) (Value, float64, bool) {
 		p := map[string]float64{"latency 50": 0.5, "latency 95": 0.95, "latency 99": 0.99}[name]
 		x := h.times[int(math.Ceil(p*float64(len(h.times))))-1].Number
 		i, _ := slices.BinarySearchFunc(h.times, x, func(v Value, x float64) int { return cmp.Compare(v.Number, x) })
-		return h.times[i], 1, true, nil
+		return h.times[i], 1, true
 	})
 }

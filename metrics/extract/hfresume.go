@@ -132,32 +132,31 @@ var hfSummaries = []struct{ theirs, ours, unit, note string }{
 
 // summary adds the figures of the whole run. The function number returns a field of the summary
 // by the Trainer's name.
-func (h *hfParts) summary(l *log, line int, number func(name string) (v Value, ok bool, err error)) error {
+func (h *hfParts) summary(l *log, line int, number func(name string) (v Value, ok bool)) {
 	var of hfTotals
 	steps := false
 	for _, f := range []struct {
 		name string
 		into *float64
 	}{{"train_loss", &of.loss}, {"train_runtime", &of.runtime}, {"train_samples_per_second", &of.samples}, {"train_steps_per_second", &of.steps}, {"epoch", &of.epoch}} {
-		v, ok, err := number(f.name)
-		if err != nil && !(f.name == "train_loss" && strings.Contains(err.Error(), "finite")) { // a diverged training prints NaN
-			return err
+		err := try(func() {
+			v, ok := number(f.name)
+			*f.into = v.Number
+			steps = steps || ok && f.into == &of.steps
+		})
+		if !(f.name == "train_loss" && err != nil && strings.Contains(err.Error(), "finite")) { // a diverged training prints NaN
+			failIf(err)
 		}
-		*f.into = v.Number
-		steps = steps || ok && f.into == &of.steps
 	}
 	why := h.resumed(of.loss, of.runtime)
 	rates := cmp.Or(why, of.counts(steps), h.stopped(of))
 	for _, s := range hfSummaries {
-		v, ok, err := number(s.theirs)
-		if err != nil {
-			return err
-		}
+		v, ok := number(s.theirs)
 		if !ok {
 			continue
 		}
 		if v.Number < 0 || v.Number == 0 && s.theirs == "train_runtime" {
-			return l.errorAt(line, "%s is %g; want more than 0", s.theirs, v.Number)
+			l.fail(line, "%s is %g; want more than 0", s.theirs, v.Number)
 		}
 		if v.Number == 0 {
 			l.note("the Trainer states a %s of 0, less than it prints; it is left out", s.theirs)
@@ -169,5 +168,4 @@ func (h *hfParts) summary(l *log, line int, number func(name string) (v Value, o
 		}
 		l.add(metrics.Event{Figure: &f}, 1, v)
 	}
-	return nil
 }

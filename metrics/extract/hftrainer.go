@@ -61,31 +61,24 @@ type hfProgress struct {
 	line        int
 }
 
-func readHFTrainer(l *log, r io.Reader) error {
+func readHFTrainer(l *log, r io.Reader) {
 	s := &hfRun{stepLog: newStepLog(l, "the Trainer", 1), began: math.Inf(1)}
-	if err := l.each(r, s.read); err != nil || s.line == 0 {
-		return err
+	if l.each(r, s.read); s.line == 0 {
+		return
 	}
 	s.from.note(l)
-	if err := s.together(); err != nil {
-		return err
-	}
+	s.together()
 	if len(s.tokens) > 0 {
 		f := metrics.Figure{Name: trainableTokensPerGPU, Unit: "tokens/s", Reduce: "median",
 			Note: "a GPU's tokens that the loss is of, in the step that is printed; the median over the log's lines, without the first of each start"}
-		if err := l.reduce(f, 1, s.tokens); err != nil {
-			return err
-		}
+		l.reduce(f, 1, s.tokens)
 	}
-	if err := s.peaks(); err != nil {
-		return err
-	}
+	s.peaks()
 	s.losses()
-	return nil
 }
 
 // read parses a line of the log.
-func (s *hfRun) read(ln line) error {
+func (s *hfRun) read(ln line) {
 	if m := hfContinues.FindString(ln.text); m != "" {
 		s.timed.why = "the log says " + clip(m)
 	}
@@ -95,50 +88,46 @@ func (s *hfRun) read(ln line) error {
 	s.examples(ln.text)
 	m := hfLine.FindStringSubmatch(ln.text)
 	if m == nil {
-		return nil
+		return
 	}
 	fields := parts{}
 	for _, pair := range hfPair.FindAllStringSubmatch(m[1], -1) { // a number with or without quotes
-		if err := fields.put(s.l, ln.number, pair[1], pair[2]+pair[3]); err != nil {
-			return err
-		}
+		fields.put(s.l, ln.number, pair[1], pair[2]+pair[3])
 	}
 	_, trained := fields["loss"]
 	_, evaluated := fields["eval_loss"]
 	_, ended := fields["train_runtime"]
 	if !trained && !evaluated && !ended {
-		return nil
+		return
 	}
 	if !s.from.takes(ln) {
-		return s.other(ln, fields)
+		s.other(ln, fields)
+		return
 	}
 	s.line = ln.number
 	if _, dated := fields["epoch"]; trained && !dated {
-		return nil // the line was cut off
+		return // the line was cut off
 	}
-	at, err := s.number(ln.number, fields, "epoch")
-	if err == nil && !evaluated && s.bar.line == ln.number { // a bar on another line may be much older
+	at := s.number(ln.number, fields, "epoch")
+	if !evaluated && s.bar.line == ln.number { // a bar on another line may be much older
 		done, _ := strconv.ParseFloat(s.bar.done, 64)
 		total, _ := strconv.ParseFloat(s.bar.total, 64)
 		s.timed.progress(done, total, at.Number)
 	}
-	if err == nil {
-		err = s.goes(ln.number, at.Number)
-	}
+	s.goes(ln.number, at.Number)
 	for _, f := range hfMemory {
-		if x, ok := fields[f.theirs]; ok && err == nil {
-			err = s.stepLog.number(ln.number, f.ours, x, f.scale)
+		if x, ok := fields[f.theirs]; ok {
+			s.stepLog.number(ln.number, f.ours, x, f.scale)
 		}
 	}
 	switch {
-	case err != nil:
-		return err
 	case trained:
-		return s.trained(ln.number, at.Number, fields)
+		s.trained(ln.number, at.Number, fields)
 	case evaluated:
-		return s.evaluation(ln.number, at.Number, fields)
+		s.evaluation(ln.number, at.Number, fields)
+	default:
+		s.ended(ln.number, fields)
 	}
-	return s.ended(ln.number, fields)
 }
 
 // examples records the number of samples per epoch. Evaluations print their number in the same
@@ -154,105 +143,88 @@ func (s *hfRun) examples(text string) {
 }
 
 // other records the samples/s in the summary of another rank.
-func (s *hfRun) other(ln line, fields parts) error {
-	v, err := s.number(ln.number, fields, "train_samples_per_second")
-	if err == nil && v.Number > 0 {
+func (s *hfRun) other(ln line, fields parts) {
+	v := s.number(ln.number, fields, "train_samples_per_second")
+	if v.Number > 0 {
 		s.others = append(s.others, v)
 	}
-	return err
 }
 
 // together returns an error if ranks state different samples/s. The Trainer prints the rate of
 // all ranks, so different rates mean that the ranks ran separate trainings.
-func (s *hfRun) together() error {
+func (s *hfRun) together() {
 	for _, v := range s.others {
 		if own := s.rate; own.Line > 0 && (v.Number > sameValue*own.Number || own.Number > sameValue*v.Number) {
-			return s.l.errorAt(v.Line, "train_samples_per_second is %g, and %g in line %d: ranks of one run state the same rate, so these are separate trainings; split the log, one file each", v.Number, own.Number, own.Line)
+			s.l.fail(v.Line, "train_samples_per_second is %g, and %g in line %d: ranks of one run state the same rate, so these are separate trainings; split the log, one file each", v.Number, own.Number, own.Line)
 		}
 	}
-	return nil
 }
 
 // number returns the number in a field; the zero Value if the line lacks the field.
-func (s *hfRun) number(ln int, fields parts, name string) (v Value, err error) {
+func (s *hfRun) number(ln int, fields parts, name string) (v Value) {
 	if x, ok := fields[name]; ok {
-		v, err = s.l.parse(ln, x)
+		v = s.l.parse(ln, x)
 	}
-	return v, err
+	return v
 }
 
 // goes records the epoch of a line. Epochs must rise, except after a restart from a checkpoint.
-func (s *hfRun) goes(ln int, at float64) error {
+func (s *hfRun) goes(ln int, at float64) {
 	switch {
 	case at < 0 || at > 1e9:
-		return s.l.errorAt(ln, "epoch %g; want 0 or more", at)
+		s.l.fail(ln, "epoch %g; want 0 or more", at)
 	case at < s.epoch && at <= s.began:
-		return s.l.errorAt(ln, "epoch %g again, after epoch %g in line %d: two runs. One log is one run: split it", at, s.epoch, s.last)
+		s.l.fail(ln, "epoch %g again, after epoch %g in line %d: two runs. One log is one run: split it", at, s.epoch, s.last)
 	case at < s.epoch:
 		s.l.note("training goes back from epoch %g in line %d to epoch %g in line %d: a restart from a checkpoint", s.epoch, s.last, at, ln)
 		s.lines = 0
 		s.timed.why = "training goes back to a checkpoint"
 	}
 	s.began, s.epoch, s.last = min(s.began, at), at, ln
-	return nil
 }
 
 // trained records the loss of a step and its tokens/s.
-func (s *hfRun) trained(ln int, at float64, fields parts) error {
+func (s *hfRun) trained(ln int, at float64, fields parts) {
 	s.lines++
 	if x, ok := fields["tokens/train_per_sec_per_gpu"]; ok && s.lines > s.starting {
-		if err := s.l.parseAll(ln, &s.tokens, x); err != nil {
-			return err
-		}
+		s.l.parseAll(ln, &s.tokens, x)
 	}
-	if err := s.lossOf(ln, "epoch", at, fields["loss"]); err != nil || s.undefined > 0 {
-		return err
+	if s.lossOf(ln, "epoch", at, fields["loss"]); s.undefined > 0 {
+		return
 	}
 	s.timed.loss(at, s.loss.Number)
-	return nil
 }
 
-func (s *hfRun) evaluation(ln int, at float64, fields parts) error {
-	if err := s.evaluationOf(ln, "epoch", at, fields["eval_loss"]); err != nil {
-		return err
-	}
-	v, err := s.number(ln, fields, "eval_runtime")
-	if err != nil {
-		return err
-	}
+func (s *hfRun) evaluation(ln int, at float64, fields parts) {
+	s.evaluationOf(ln, "epoch", at, fields["eval_loss"])
+	v := s.number(ln, fields, "eval_runtime")
 	s.timed.evaluating += v.Number
-	return s.l.hfAccuracy(ln, at, fields)
+	s.l.hfAccuracy(ln, at, fields)
 }
 
 // ended records the summary of the run.
-func (s *hfRun) ended(ln int, fields parts) error {
+func (s *hfRun) ended(ln int, fields parts) {
 	if s.runtime > 0 {
-		return s.l.errorAt(ln, "a second train_runtime; the first is on line %d. One log is one run: split it", s.runtime)
+		s.l.fail(ln, "a second train_runtime; the first is on line %d. One log is one run: split it", s.runtime)
 	}
 	s.runtime = ln
-	var err error
-	if s.rate, err = s.number(ln, fields, "train_samples_per_second"); err != nil {
-		return err
-	}
-	return s.timed.summary(s.l, ln, func(name string) (v Value, ok bool, err error) {
-		v, err = s.number(ln, fields, name)
-		return v, v.Line > 0, err
+	s.rate = s.number(ln, fields, "train_samples_per_second")
+	s.timed.summary(s.l, ln, func(name string) (v Value, ok bool) {
+		v = s.number(ln, fields, name)
+		return v, v.Line > 0
 	})
 }
 
 // hfAccuracy adds the accuracy of an evaluation. It also serves the format trainer_state.json.
-func (l *log) hfAccuracy(ln int, epoch float64, fields parts) error {
+func (l *log) hfAccuracy(ln int, epoch float64, fields parts) {
 	name := "eval_accuracy"
 	if own, ok := l.o.Columns["accuracy"]; ok {
 		name = own
 	}
 	x, ok := fields[name]
 	if !ok {
-		return nil
+		return
 	}
-	v, err := l.parse(ln, x)
-	if err != nil {
-		return err
-	}
-	return l.namedAccuracy(metrics.Event{Evaluation: &metrics.Evaluation{Epoch: int(math.Ceil(epoch))}}, v, name)
+	v := l.parse(ln, x)
+	failIf(l.namedAccuracy(metrics.Event{Evaluation: &metrics.Evaluation{Epoch: int(math.Ceil(epoch))}}, v, name))
 }

@@ -78,17 +78,15 @@ const statedPrefix = "stated_"
 // rate adds the run's throughput in samples/s: the stated rates, reduced to one number by the
 // method reduce, times scale. If it agrees neither with the rate of all workers in own nor with
 // one worker's share of it, the rate in own is added instead, with the note ownNote.
-func (l *log) rate(reduce string, scale float64, rates []Value, note string, own ownRate, ownNote string) error {
-	x, err := reduceBy(reduce, numbers(rates))
-	if err != nil {
-		return err
-	}
+func (l *log) rate(reduce string, scale float64, rates []Value, note string, own ownRate, ownNote string) {
+	x := must(reduceBy(reduce, numbers(rates)))
 	h := l.hold(scaled(x, scale), own)
 	if h.keep {
-		return l.reduced(metrics.FigureThroughput, "samples/s", reduce, scale*h.times, rates, note+"; "+h.note)
+		l.reduced(metrics.FigureThroughput, "samples/s", reduce, scale*h.times, rates, note+"; "+h.note)
+		return
 	}
 	l.add(metrics.Event{Figure: &metrics.Figure{Name: metrics.FigureThroughput, Value: own.training, Unit: "samples/s", Note: ownNote + "; " + h.note}}, 1)
-	return l.reduce(l.contradicted(metrics.Figure{Name: metrics.FigureThroughput, Unit: "samples/s", Reduce: reduce, Note: note}, h.note), scale, rates)
+	l.reduce(l.contradicted(metrics.Figure{Name: metrics.FigureThroughput, Unit: "samples/s", Reduce: reduce, Note: note}, h.note), scale, rates)
 }
 
 // ownCount is the number of samples that, according to the log, were trained on after a number of

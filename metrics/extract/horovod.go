@@ -36,61 +36,57 @@ type horovodRun struct {
 	each, total []Value // rate of one rank and of all ranks: the value and its ±
 }
 
-func readHorovod(l *log, r io.Reader) error {
+func readHorovod(l *log, r io.Reader) {
 	h := &horovodRun{l: l}
-	if err := l.each(r, h.line); err != nil {
-		return err
-	}
+	l.each(r, h.line)
 	switch {
 	case h.each == nil && h.total == nil:
-		return nil
+		return
 	case h.total == nil:
-		return l.errorAt(h.each[0].Line, "a rank's rate, but no line with the total: the log was cut off")
+		l.fail(h.each[0].Line, "a rank's rate, but no line with the total: the log was cut off")
 	case h.each == nil:
-		return l.errorAt(h.total[0].Line, "a total, but no line with the rank's rate behind it: the log is incomplete")
+		l.fail(h.total[0].Line, "a total, but no line with the rank's rate behind it: the log is incomplete")
 	}
 	h.from.note(l)
-	return h.figures()
+	h.figures()
 }
 
-func (h *horovodRun) line(ln line) error {
+func (h *horovodRun) line(ln line) {
 	l := h.l
 	if m := horovodModel.FindStringSubmatch(ln.text); m != nil {
 		l.label("workload.model", strings.ToLower(m[1]))
 	}
 	if m := horovodBatch.FindStringSubmatch(ln.text); m != nil {
-		n, err := l.count(ln.number, "a batch of", m[1])
+		n := l.count(ln.number, "a batch of", m[1])
 		l.label("workload.batch", int64(n))
-		return err
+		return
 	}
 	if m := horovodEach.FindStringSubmatch(ln.text); m != nil && h.from.takes(ln) {
 		if h.each != nil {
-			return l.errorAt(ln.number, "a second result; the first is on line %d. One log is one run: split it", h.each[0].Line)
+			l.fail(ln.number, "a second result; the first is on line %d. One log is one run: split it", h.each[0].Line)
 		}
-		return l.parseAll(ln.number, &h.each, m[1:]...)
+		l.parseAll(ln.number, &h.each, m[1:]...)
+		return
 	}
 	m := horovodTotal.FindStringSubmatch(ln.text)
 	if m == nil || !h.from.takes(ln) {
-		return nil
+		return
 	}
 	if h.total != nil {
-		return l.errorAt(ln.number, "a second total; the first is on line %d. One log is one run: split it", h.total[0].Line)
+		l.fail(ln.number, "a second total; the first is on line %d. One log is one run: split it", h.total[0].Line)
 	}
-	n, err := l.count(ln.number, "a total on", m[1])
-	if err != nil {
-		return err
-	}
+	n := l.count(ln.number, "a total on", m[1])
 	l.workersAre(n, "its total", ln.number)
-	return l.parseAll(ln.number, &h.total, m[2:]...)
+	l.parseAll(ln.number, &h.total, m[2:]...)
 }
 
 // figures adds the rates. The total must equal the rate times the number of ranks, up to the
 // rounding of both, or the log is damaged.
-func (h *horovodRun) figures() error {
+func (h *horovodRun) figures() {
 	l, each, total := h.l, h.each, h.total
 	n := float64(l.res.Workers)
 	if math.Abs(total[0].Number-n*each[0].Number) > 0.051*(n+1) {
-		return l.errorAt(total[0].Line, "a total of %g, where %d ranks at %g make %g: one of the two is damaged",
+		l.fail(total[0].Line, "a total of %g, where %d ranks at %g make %g: one of the two is damaged",
 			total[0].Number, l.res.Workers, each[0].Number, n*each[0].Number)
 	}
 	note := "as Horovod's benchmark prints it: rank 0's rate, not an aggregate over ranks"
@@ -103,17 +99,12 @@ func (h *horovodRun) figures() error {
 	}
 	stated("throughput", total[0], total[1], note)
 	stated("throughput_per_worker", each[0], each[1], "rank 0's, the mean of its iterations")
-	return nil
 }
 
 // parseAll parses numbers of a line and appends them to into.
-func (l *log) parseAll(ln int, into *[]Value, texts ...string) error {
+func (l *log) parseAll(ln int, into *[]Value, texts ...string) {
 	for _, t := range texts {
-		v, err := l.parse(ln, t)
-		if err != nil {
-			return err
-		}
+		v := l.parse(ln, t)
 		*into = append(*into, v)
 	}
-	return nil
 }

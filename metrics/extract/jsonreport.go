@@ -16,68 +16,63 @@ func (l *log) object(v value) members {
 }
 
 // number returns a member that is a number; ok is false if it is missing or null.
-func (m members) number(name string) (v Value, ok bool, err error) {
+func (m members) number(name string) (v Value, ok bool) {
 	x := m.of[name]
 	switch {
 	case x.null():
-		return v, false, nil
+		return v, false
 	case x.is('"') || x.is('{') || x.is('[') || x.is('t') || x.is('f'):
-		return v, false, m.l.errorAt(x.line, "%s is not a number", name)
+		m.l.fail(x.line, "%s is not a number", name)
 	}
-	v, err = m.l.parse(x.line, string(x.text))
-	return v, err == nil, err
+	v = m.l.parse(x.line, string(x.text))
+	return v, true
 }
 
 // need returns a member that is a number, or an error if it is missing.
-func (m members) need(name string) (v Value, err error) {
-	v, ok, err := m.number(name)
-	if err == nil && !ok {
-		err = m.l.errorAt(max(m.line, m.of[name].line), "no %s; each result has that number", name)
+func (m members) need(name string) (v Value) {
+	v, ok := m.number(name)
+	if !ok {
+		m.l.fail(max(m.line, m.of[name].line), "no %s; each result has that number", name)
 	}
-	return v, err
+	return v
 }
 
 // count returns a member that is an integer of at least 0, or an error if it is missing.
-func (m members) count(name string) (v Value, err error) {
-	v, err = m.need(name)
-	if err == nil && (v.Number < 0 || v.Number != math.Trunc(v.Number) || v.Number > 1e15) {
-		err = m.l.errorAt(v.Line, "%s is %g; want a count", name, v.Number)
+func (m members) count(name string) (v Value) {
+	v = m.need(name)
+	if v.Number < 0 || v.Number != math.Trunc(v.Number) || v.Number > 1e15 {
+		m.l.fail(v.Line, "%s is %g; want a count", name, v.Number)
 	}
-	return v, err
+	return v
 }
 
 // numbers returns several members, or an error if one is missing.
-func (m members) numbers(names ...string) (list []Value, err error) {
+func (m members) numbers(names ...string) (list []Value) {
 	for _, name := range names {
-		v, err := m.need(name)
-		if err != nil {
-			return nil, err
-		}
+		v := m.need(name)
 		list = append(list, v)
 	}
-	return list, nil
+	return list
 }
 
 // source returns a member. It is the source function that served.fields calls.
-func (m members) source(name string) (v Value, scale float64, ok bool, err error) {
-	v, ok, err = m.number(name)
-	return v, 1, ok, err
+func (m members) source(name string) (v Value, scale float64, ok bool) {
+	v, ok = m.number(name)
+	return v, 1, ok
 }
 
 // agrees returns an error if a mean differs from the mean of the values in the list member.
-func (m members) agrees(mean Value, name, list string) error {
+func (m members) agrees(mean Value, name, list string) {
 	sum, n := 0.0, 0
-	err := m.of[list].entries(func(v value) error {
-		x, err := m.l.parse(v.line, string(v.text))
+	m.of[list].entries(func(v value) {
+		x := m.l.parse(v.line, string(v.text))
 		sum += x.Number
 		n++
-		return err
 	})
-	if err != nil || n == 0 {
-		return err
+	if n == 0 {
+		return
 	}
 	if own := sum / float64(n); math.Abs(own-mean.Number) > 1e-6*math.Abs(own) {
-		return m.l.errorAt(mean.Line, "%s is %g, and the mean of the %d epochs in %s is %g", name, mean.Number, n, list, own)
+		m.l.fail(mean.Line, "%s is %g, and the mean of the %d epochs in %s is %g", name, mean.Number, n, list, own)
 	}
-	return nil
 }

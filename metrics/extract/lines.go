@@ -97,20 +97,16 @@ func (s *scanner) next() (line, error) {
 }
 
 // each calls f with every line.
-func (l *log) each(r io.Reader, f func(line) error) error { return l.scan(r).each(f) }
+func (l *log) each(r io.Reader, f func(line)) { l.scan(r).each(f) }
 
-func (s *scanner) each(f func(line) error) error {
+func (s *scanner) each(f func(line)) {
 	for {
 		ln, err := s.next()
 		if errors.Is(err, io.EOF) {
-			return nil
+			return
 		}
-		if err != nil {
-			return err
-		}
-		if err := f(ln); err != nil {
-			return err
-		}
+		failIf(err)
+		f(ln)
 	}
 }
 
@@ -192,12 +188,18 @@ var decimal = regexp.MustCompile(`^[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?$`)
 const largestNumber = 1e100
 
 // parse returns the number that a pattern has matched in a line.
-func (l *log) parse(ln int, text string) (Value, error) {
-	x, err := strconv.ParseFloat(text, 64)
-	if err != nil || !decimal.MatchString(text) || !(math.Abs(x) <= largestNumber) {
-		return Value{}, l.errorAt(ln, "%s", unreadable(text))
+func (l *log) parse(ln int, text string) Value {
+	x, ok := parsed(text)
+	if !ok {
+		l.fail(ln, "%s", unreadable(text))
 	}
-	return Value{Number: x, Line: ln}, nil
+	return Value{Number: x, Line: ln}
+}
+
+// parsed returns a number that a log states; ok is false for other text.
+func parsed(text string) (x float64, ok bool) {
+	x, err := strconv.ParseFloat(text, 64)
+	return x, err == nil && decimal.MatchString(text) && math.Abs(x) <= largestNumber
 }
 
 // unreadable says why parse rejected a number.
@@ -212,12 +214,12 @@ func unreadable(text string) string {
 }
 
 // count parses an integer of at least 1; what names it in the error.
-func (l *log) count(ln int, what, text string) (int, error) {
+func (l *log) count(ln int, what, text string) int {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > 1<<30 {
-		return 0, l.errorAt(ln, "%s %s; want a whole number, 1 or more", what, clip(text))
+		l.fail(ln, "%s %s; want a whole number, 1 or more", what, clip(text))
 	}
-	return n, nil
+	return n
 }
 
 // clip quotes text of a log for an error, shortened to 60 bytes.

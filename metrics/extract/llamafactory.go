@@ -35,60 +35,51 @@ type llamaRun struct {
 	counted    Value // the latest total_tokens
 }
 
-func readLLaMAFactory(l *log, r io.Reader) error {
+func readLLaMAFactory(l *log, r io.Reader) {
 	s := &llamaRun{stepLog: newStepLog(l, "LLaMA-Factory", 1)}
-	if err := l.each(r, s.read); err != nil || s.line == 0 {
-		return err
+	if l.each(r, s.read); s.line == 0 {
+		return
 	}
 	s.from.note(l)
 	s.means()
 	s.losses()
-	return nil
 }
 
 // read parses a line of the log.
-func (s *llamaRun) read(ln line) error {
+func (s *llamaRun) read(ln line) {
 	text := []byte(ln.text)
 	if !bytes.HasPrefix(text, []byte(`{"current_steps":`)) {
-		return nil
+		return
 	}
 	if !json.Valid(text) {
-		return s.l.errorAt(ln.number, "not JSON: the line is damaged")
+		s.l.fail(ln.number, "not JSON: the line is damaged")
 	}
 	m := s.l.object(value{bytes.TrimSpace(text), ln.number})
-	steps, err := m.count("current_steps")
-	if err != nil {
-		return err
-	}
+	steps := m.count("current_steps")
 	if x := m.of["eval_loss"]; !x.null() {
 		s.line = ln.number
-		return s.evaluationOf(ln.number, "step", steps.Number, string(x.text))
+		s.evaluationOf(ln.number, "step", steps.Number, string(x.text))
+		return
 	}
 	loss := m.of["loss"]
 	if loss.null() {
-		return nil // the line at the end, written after the last checkpoint
+		return // the line at the end, written after the last checkpoint
 	}
-	if ok, err := s.takes(ln, int(steps.Number)); !ok {
-		return err
+	if ok := s.takes(ln, int(steps.Number)); !ok {
+		return
 	}
-	if err := s.lossOf(ln.number, "step", steps.Number, string(loss.text)); err != nil {
-		return err
-	}
-	return s.mark(m, steps.Number)
+	s.lossOf(ln.number, "step", steps.Number, string(loss.text))
+	s.mark(m, steps.Number)
 }
 
 // mark records the progress that a line states.
-func (s *llamaRun) mark(m members, steps float64) error {
+func (s *llamaRun) mark(m members, steps float64) {
 	at := llamaMark{steps: steps}
 	var ok bool
-	var err error
-	if at.seconds, ok, err = s.l.llamaSeconds(m.line, m.of["elapsed_time"]); err != nil || !ok {
-		return err
+	if at.seconds, ok = s.l.llamaSeconds(m.line, m.of["elapsed_time"]); !ok {
+		return
 	}
-	tokens, ok, err := m.number("total_tokens")
-	if err != nil {
-		return err
-	}
+	tokens, ok := m.number("total_tokens")
 	if ok {
 		at.tokens, s.counted = tokens.Number, tokens
 	}
@@ -96,7 +87,6 @@ func (s *llamaRun) mark(m members, steps float64) error {
 		s.begin = at
 	}
 	s.end = at
-	return nil
 }
 
 // means adds the mean step time and the mean rate of tokens since the last start.
@@ -121,23 +111,20 @@ func (s *llamaRun) means() {
 }
 
 // llamaSeconds parses elapsed_time and returns it in seconds; ok is false if it is missing.
-func (l *log) llamaSeconds(ln int, v value) (seconds float64, ok bool, err error) {
+func (l *log) llamaSeconds(ln int, v value) (seconds float64, ok bool) {
 	if v.null() {
-		return 0, false, nil
+		return 0, false
 	}
 	m := llamaElapsed.FindSubmatch(v.text)
 	if m == nil {
-		return 0, false, l.errorAt(ln, "elapsed_time is %s; want H:MM:SS", clip(string(v.text)))
+		l.fail(ln, "elapsed_time is %s; want H:MM:SS", clip(string(v.text)))
 	}
 	for i, each := range []float64{86400, 3600, 60, 1} {
 		if len(m[i+1]) == 0 {
 			continue
 		}
-		n, err := l.whole(ln, string(m[i+1]))
-		if err != nil {
-			return 0, false, err
-		}
+		n := l.whole(ln, string(m[i+1]))
 		seconds += float64(n) * each
 	}
-	return seconds, true, nil
+	return seconds, true
 }

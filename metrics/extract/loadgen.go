@@ -18,7 +18,7 @@ var mlperfLoadgen = Extractor{
 	Name:  "mlperf-loadgen",
 	Kind:  "serve",
 	Reads: "mlperf_log_summary.txt: MLPerf Results Summary, Result is : VALID",
-	read:  func(l *log, r io.Reader) error { return loadgenSummary.read(l, r, l.loadgen) },
+	read:  func(l *log, r io.Reader) { loadgenSummary.read(l, r, l.loadgen) },
 }
 
 var loadgenSummary = textReport{
@@ -67,65 +67,51 @@ var loadgenScenarios = map[string]struct{ rate, tokens, note string }{
 	"Offline":      {"Samples per second", "Tokens per second", "LoadGen's Offline: one query has all samples; a sample's latency says when it was ready, not how long a caller waits"},
 }
 
-func (l *log) loadgen(t *textResult) error {
+func (l *log) loadgen(t *textResult) {
 	said := func(name string) statedText { return t.of["of "+name] }
 	of := said("Scenario")
 	scenario, known := loadgenScenarios[of.text]
 	switch mode := said("Mode"); {
 	case !t.has("ended"):
-		return l.errorAt(t.line, "a summary without LoadGen's last lines: the file was cut off")
+		l.fail(t.line, "a summary without LoadGen's last lines: the file was cut off")
 	case !known:
-		return l.errorAt(max(t.line, of.line), "scenario %s; known are SingleStream, MultiStream, Server and Offline", clip(of.text))
+		l.fail(max(t.line, of.line), "scenario %s; known are SingleStream, MultiStream, Server and Offline", clip(of.text))
 	case mode.text != "PerformanceOnly":
-		return l.errorAt(max(t.line, mode.line), "mode %s; only PerformanceOnly measures performance", clip(mode.text))
+		l.fail(max(t.line, mode.line), "mode %s; only PerformanceOnly measures performance", clip(mode.text))
 	}
 	l.label("loadgen.scenario", of.text)
 	l.note("%s", scenario.note)
-	need := func(name string) (Value, error) {
-		v, _, ok, err := t.number("of " + name)
-		if err == nil && !ok {
-			err = l.errorAt(t.line, "a summary without %s: a line is damaged or missing", name)
+	need := func(name string) Value {
+		v, _, ok := t.number("of " + name)
+		if !ok {
+			l.fail(t.line, "a summary without %s: a line is damaged or missing", name)
 		}
-		return v, err
+		return v
 	}
-	samples, err := need("samples_per_query")
-	if err != nil {
-		return err
-	}
+	samples := need("samples_per_query")
 	load := map[string]float64{measure.Batch: samples.Number, measure.Threads: 1}
 	if of.text == "Server" {
-		qps, err := need("target_qps")
-		if err != nil {
-			return err
-		}
+		qps := need("target_qps")
 		load = map[string]float64{measure.Batch: samples.Number, measure.Rate: qps.Number}
 	}
-	s, err := l.under(t.line, load)
-	if err != nil {
-		return err
-	}
-	if err := l.loadgenValid(t); err != nil {
-		return err
-	}
+	s := must(l.under(t.line, load))
+	l.loadgenValid(t)
 	fields := loadgenTimes
 	if scenario.rate != "" {
-		v, err := need(scenario.rate)
-		if err != nil {
-			return err
-		}
+		v := need(scenario.rate)
 		fields = slices.Concat([]loadField{{"of " + scenario.tokens, measure.OutputThroughput, 1}}, fields)
 		if of.text == "Offline" { // a single query has no rate
 			s.add(measure.SamplesPerSecond, "samples/s", v, 1, "")
 			fields = fields[:1]
-		} else if err := s.rate(v, 1/s.batch); err != nil {
-			return err
+		} else {
+			s.rate(v, 1/s.batch)
 		}
 	}
-	return s.fields(fields, t.number)
+	s.fields(fields, t.number)
 }
 
 // loadgenValid marks the run as failed if LoadGen calls its result invalid.
-func (l *log) loadgenValid(t *textResult) error {
+func (l *log) loadgenValid(t *textResult) {
 	var why []string
 	for _, check := range loadgenChecks {
 		if strings.EqualFold(t.of["of "+check].text, "no") {
@@ -138,7 +124,7 @@ func (l *log) loadgenValid(t *textResult) error {
 			l.res.Failed = fmt.Sprintf("LoadGen had errors: %s; see its detailed log", ended)
 		}
 		if len(why) > 0 {
-			return l.errorAt(result.line, "the result is VALID, and %s: a line is damaged", strings.Join(why, ", "))
+			l.fail(result.line, "the result is VALID, and %s: a line is damaged", strings.Join(why, ", "))
 		}
 	case "INVALID":
 		l.res.Failed = "LoadGen calls the result INVALID"
@@ -146,7 +132,6 @@ func (l *log) loadgenValid(t *textResult) error {
 			l.res.Failed += " (" + strings.Join(why, ", ") + ")"
 		}
 	default:
-		return l.errorAt(max(t.line, result.line), "the result is %s; LoadGen says VALID or INVALID", clip(result.text))
+		l.fail(max(t.line, result.line), "the result is %s; LoadGen says VALID or INVALID", clip(result.text))
 	}
-	return nil
 }

@@ -28,26 +28,24 @@ var maxTextLog = stepFormat{
 	others:    []stepLine{evaluationLine(regexp.MustCompile(`(?:^|[\s:\]])(?:eval metrics after step: |Completed eval after train step )(\d+), +loss=([^,\s]+),`))},
 }
 
-func readMaxText(l *log, r io.Reader) error {
+func readMaxText(l *log, r io.Reader) {
 	var of []Value // the latest step's tokens, seconds, and tokens/s per device
 	f := maxTextLog
-	f.more = func(s *stepLog, ln line, step int, fields parts) error {
+	f.more = func(s *stepLog, ln line, step int, fields parts) {
 		x, ok := fields["total_weights"]
 		if !ok || s.lines <= s.starting {
-			return nil
+			return
 		}
 		of = of[:0]
-		return l.parseAll(ln.number, &of, x, fields["seconds"], fields["Tokens/s/device"])
+		l.parseAll(ln.number, &of, x, fields["seconds"], fields["Tokens/s/device"])
 	}
 	s := f.log(l)
-	if err := l.each(r, s.read); err != nil {
-		return err
-	}
+	l.each(r, s.read)
 	// One MaxText process drives all devices of its host, so there may be fewer workers than
 	// devices. A step then has more tokens than the workers account for. (Padding only makes the
 	// stated number smaller.)
 	if n := s.devices(); n > 0 && len(of) == 3 && of[0].Number > 1.01*n*of[1].Number*of[2].Number {
 		s.undivided = fmt.Sprintf("a step has %.0f tokens, more than those of %s. Give --workers the number of devices", of[0].Number, number.Count(int(n), "device"))
 	}
-	return s.finish()
+	s.finish()
 }

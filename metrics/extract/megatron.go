@@ -1,7 +1,6 @@
 package extract
 
 import (
-	"errors"
 	"io"
 	"regexp"
 	"slices"
@@ -56,108 +55,92 @@ var megatronLog = stepFormat{
 // bridgeStep matches Bridge's line with the FLOP/s, which precedes the line of the iteration.
 var bridgeStep = regexp.MustCompile(`(?:^|\s)Step Time : \d+\.?\d*s GPU utilization: (\d+\.?\d*)MODEL_TFLOP/s/GPU\s*$`)
 
-func readMegatron(l *log, r io.Reader) error {
+func readMegatron(l *log, r io.Reader) {
 	f := megatronLog
 	var bridge Value // the TFLOP/s of the next iteration; Line 0: not seen
-	f.others = append(slices.Clone(f.others), stepLine{bridgeStep, func(_ *stepLog, ln line, m []string) (err error) {
-		bridge, err = l.parse(ln.number, m[1])
-		return err
+	f.others = append(slices.Clone(f.others), stepLine{bridgeStep, func(_ *stepLog, ln line, m []string) {
+		bridge = l.parse(ln.number, m[1])
 	}})
-	f.more = func(s *stepLog, ln line, _ int, fields parts) error {
+	f.more = func(s *stepLog, ln line, _ int, fields parts) {
 		flops := bridge
 		bridge = Value{}
-		if err := errors.Join(s.megatronTokens(ln.number, fields), s.megatronSamples(ln.number, fields)); err != nil {
-			return err
-		}
+		s.megatronTokens(ln.number, fields)
+		s.megatronSamples(ln.number, fields)
 		x, ok := fields["throughput per GPU (TFLOP/s/GPU)"]
 		switch {
 		case flops.Line > 0:
-			return s.add(flopsPerGPU, flops, 1e12)
+			s.add(flopsPerGPU, flops, 1e12)
 		case ok:
-			return s.number(ln.number, flopsPerGPU, megatronValue.FindStringSubmatch(x)[1], 1e12)
+			s.number(ln.number, flopsPerGPU, megatronValue.FindStringSubmatch(x)[1], 1e12)
 		}
-		return nil
 	}
-	return f.read(l, r)
+	f.read(l, r)
 }
 
 // megatronArgument records one of the program's arguments that it prints at the start.
-func megatronArgument(s *stepLog, ln line, m []string) error {
-	n, err := s.l.count(ln.number, m[1]+" of", m[2])
-	if err != nil {
-		return err
-	}
+func megatronArgument(s *stepLog, ln line, m []string) {
+	n := s.l.count(ln.number, m[1]+" of", m[2])
 	switch m[1] {
 	case "world_size", "world size":
 		s.devicesAre(n, m[1], ln.number)
-		return nil
+		return
 	case "train_batch_size":
-		return s.batchOf(Value{float64(n), ln.number})
+		s.batchOf(Value{float64(n), ln.number})
+		return
 	}
-	return s.tokensOf(Value{float64(n), ln.number})
+	s.tokensOf(Value{float64(n), ln.number})
 }
 
 // megatronMemory records the memory of a rank. A MB is 1024² bytes.
-func megatronMemory(s *stepLog, ln line, m []string) error {
-	if err := s.number(ln.number, allocatedMemory, m[1], 1<<20); err != nil {
-		return err
-	}
-	return s.number(ln.number, reservedMemory, m[2], 1<<20)
+func megatronMemory(s *stepLog, ln line, m []string) {
+	s.number(ln.number, allocatedMemory, m[1], 1<<20)
+	s.number(ln.number, reservedMemory, m[2], 1<<20)
 }
 
 // megatronSamples records the samples/s of all devices.
-func (s *stepLog) megatronSamples(ln int, fields parts) error {
+func (s *stepLog) megatronSamples(ln int, fields parts) {
 	for _, name := range []string{"samples/sec", "samples per second"} {
 		x, ok := fields[name]
 		if !ok {
 			continue
 		}
-		v, err := s.l.rateAbove0(ln, x)
-		if err != nil {
-			return err
-		}
+		v := s.l.rateAbove0(ln, x)
 		if s.lines > s.starting {
 			s.samples = append(s.samples, v)
 		}
 	}
-	return nil
 }
 
 // megatronTokens sets the tokens per sample if the log does not contain the program's arguments.
 // Megatron-DeepSpeed prints the sequence length, or the total tokens and samples, whose quotient
 // it is.
-func (s *stepLog) megatronTokens(ln int, fields parts) error {
+func (s *stepLog) megatronTokens(ln int, fields parts) {
 	if x, ok := fields["actual seqlen"]; ok {
-		n, err := s.l.count(ln, "an actual seqlen of", x)
-		if err != nil {
-			return err
-		}
-		return s.tokensOf(Value{float64(n), ln})
+		n := s.l.count(ln, "an actual seqlen of", x)
+		s.tokensOf(Value{float64(n), ln})
+		return
 	}
 	tokens, err := strconv.ParseInt(fields["consumed tokens"], 10, 64)
 	if err != nil || s.tokens.Line > 0 { // some programs write 1.258B
-		return nil
+		return
 	}
 	samples, err := strconv.ParseInt(fields["consumed samples"], 10, 64)
 	if err == nil && samples > 0 && tokens >= samples && tokens%samples == 0 {
-		return s.tokensOf(Value{float64(tokens / samples), ln})
+		s.tokensOf(Value{float64(tokens / samples), ln})
+		return
 	}
-	return nil
 }
 
 // megatronEvaluation records the loss on the validation set. It ignores the loss on the test set
 // after training.
-func megatronEvaluation(s *stepLog, ln line, m []string) error {
+func megatronEvaluation(s *stepLog, ln line, m []string) {
 	if strings.TrimSpace(m[2]) == "on test set" {
-		return nil
+		return
 	}
-	fields, err := s.l.fieldsOf(ln.number, m[3], "|")
-	if err != nil {
-		return err
-	}
+	fields := s.l.fieldsOf(ln.number, m[3], "|")
 	x, ok := fields["lm loss value"]
 	if !ok {
-		return nil
+		return
 	}
-	return s.evaluationAt(ln, m[1], x)
+	s.evaluationAt(ln, m[1], x)
 }

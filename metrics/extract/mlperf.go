@@ -93,34 +93,32 @@ type mllogProcesses struct {
 	run, judge *mllogRun // the process that writes run_start, and the first other process that writes run_stop
 }
 
-func readMLPerf(l *log, r io.Reader) error {
+func readMLPerf(l *log, r io.Reader) {
 	p := &mllogProcesses{l: l, began: -1, of: map[string]*mllogRun{}}
-	if err := l.each(r, p.line); err != nil || p.run == nil {
-		return err
+	if l.each(r, p.line); p.run == nil {
+		return
 	}
 	if p.judge != nil && p.run.stop.Line == 0 {
-		if p.judge.wrong != nil {
-			return p.judge.wrong
-		}
+		failIf(p.judge.wrong)
 		p.run.take(p.judge)
 	}
-	return p.run.finish()
+	p.run.finish()
 }
 
-func (p *mllogProcesses) line(ln line) error {
+func (p *mllogProcesses) line(ln line) {
 	m := mllog.FindStringSubmatch(ln.text)
 	if m == nil {
-		return nil
+		return
 	}
 	var e mllogLine
 	if err := json.Unmarshal([]byte(m[1]), &e); err != nil {
-		return p.l.errorAt(ln.number, "a :::MLLOG line that %s", unread(err))
+		p.l.fail(ln.number, "a :::MLLOG line that %s", unread(err))
 	}
 	if e.TimeMS == nil || *e.TimeMS <= 0 || *e.TimeMS > 1e14 {
-		return p.l.errorAt(ln.number, "a :::MLLOG line without a time_ms in milliseconds since 1970")
+		p.l.fail(ln.number, "a :::MLLOG line without a time_ms in milliseconds since 1970")
 	}
 	if *e.TimeMS >= 1e8 && *e.TimeMS < 1e11 { // 2001 to 2286 in seconds
-		return p.l.errorAt(ln.number, "time_ms is %d, a day of 1970 in milliseconds: it seems to be in seconds. MLPerf logs milliseconds", *e.TimeMS)
+		p.l.fail(ln.number, "time_ms is %d, a day of 1970 in milliseconds: it seems to be in seconds. MLPerf logs milliseconds", *e.TimeMS)
 	}
 	if p.began < 0 {
 		p.began = *e.TimeMS
@@ -128,7 +126,7 @@ func (p *mllogProcesses) line(ln line) error {
 	own := p.of[ln.source]
 	if p.run != nil && own != p.run {
 		p.other(ln, e)
-		return nil
+		return
 	}
 	if own == nil {
 		own = p.process(ln.source)
@@ -136,7 +134,7 @@ func (p *mllogProcesses) line(ln line) error {
 	if e.Key == "run_start" {
 		p.run = own
 	}
-	return own.line(ln.number, e)
+	own.line(ln.number, e)
 }
 
 // process returns the state of the process with this prefix, and creates it if necessary.
@@ -162,7 +160,7 @@ func (p *mllogProcesses) other(ln line, e mllogLine) {
 	if p.judge == nil && e.Key == "run_stop" {
 		p.judge = own
 	}
-	if err := own.line(ln.number, e); err != nil && own.wrong == nil {
+	if err := try(func() { own.line(ln.number, e) }); err != nil && own.wrong == nil {
 		own.wrong = err
 	}
 }
@@ -206,18 +204,18 @@ func unread(err error) string {
 }
 
 // line handles a line of the process that trains, or of one that evaluates.
-func (m *mllogRun) line(n int, e mllogLine) error {
+func (m *mllogRun) line(n int, e mllogLine) {
 	at := *e.TimeMS - m.began
 	var count int64
 	if into := m.counter(e.Key, &count); into != nil {
 		if err := json.Unmarshal(e.Value, into); err != nil || *into < 1 {
-			return m.l.errorAt(n, "%s is %s; want a whole number, 1 or more", e.Key, clip(string(e.Value)))
+			m.l.fail(n, "%s is %s; want a whole number, 1 or more", e.Key, clip(string(e.Value)))
 		}
 	}
 	switch e.Key {
 	case "submission_benchmark":
 		if err := json.Unmarshal(e.Value, &m.benchmark); err != nil {
-			return m.l.errorAt(n, "submission_benchmark is not text: %w", err)
+			m.l.fail(n, "submission_benchmark is not text: %w", err)
 		}
 	case "global_batch_size":
 		m.train.GlobalBatch = int(min(m.batch, math.MaxInt32))
@@ -228,19 +226,22 @@ func (m *mllogRun) line(n int, e mllogLine) error {
 	case "accelerators_per_node":
 		m.accelerators[1] = Value{float64(count), n}
 	case "run_start":
-		return m.begin(n, at)
+		m.begin(n, at)
+		return
 	case "run_stop":
-		return m.end(n, at, e.Metadata.Status)
+		m.end(n, at, e.Metadata.Status)
+		return
 	case "eval_accuracy", "eval_error":
-		return m.evaluation(n, at, e)
+		m.evaluation(n, at, e)
+		return
 	case "block_start", "block_stop", "epoch_start", "epoch_stop", "eval_start", "eval_stop":
 		if m.start.Line > 0 {
 			m.marks = append(m.marks, m.mark(n, at, e))
 		}
 	case "tracked_stats":
-		return m.stats(n, e.Value)
+		m.stats(n, e.Value)
+		return
 	}
-	return nil
 }
 
 // counter returns where to store the count that a key states, nil if the key is not a count.
@@ -261,60 +262,54 @@ func (m *mllogRun) counter(key string, other *int64) *int64 {
 }
 
 // begin records run_start.
-func (m *mllogRun) begin(n int, at int64) error {
+func (m *mllogRun) begin(n int, at int64) {
 	if m.start.Line > 0 {
-		return m.l.errorAt(n, "a second run_start; the first is on line %d. One log is one run: split it", m.start.Line)
+		m.l.fail(n, "a second run_start; the first is on line %d. One log is one run: split it", m.start.Line)
 	}
 	if at < 0 {
-		return m.l.errorAt(n, "run_start is %d ms before the first line", -at)
+		m.l.fail(n, "run_start is %d ms before the first line", -at)
 	}
 	m.start = Value{float64(at), n}
-	return nil
 }
 
 // end records run_stop.
-func (m *mllogRun) end(n int, at int64, status string) error {
+func (m *mllogRun) end(n int, at int64, status string) {
 	switch {
 	case m.stop.Line > 0:
-		return m.l.errorAt(n, "a second run_stop; the first is on line %d. One log is one run: split it", m.stop.Line)
+		m.l.fail(n, "a second run_stop; the first is on line %d. One log is one run: split it", m.stop.Line)
 	case m.start.Line == 0:
-		return m.l.errorAt(n, "run_stop before run_start")
+		m.l.fail(n, "run_stop before run_start")
 	case at < int64(m.start.Number):
-		return m.l.errorAt(n, "run_stop is %d ms before run_start in line %d", int64(m.start.Number)-at, m.start.Line)
+		m.l.fail(n, "run_stop is %d ms before run_start in line %d", int64(m.start.Number)-at, m.start.Line)
 	}
 	m.stop, m.status = Value{float64(at), n}, status
-	return nil
 }
 
 // evaluation records the value of eval_accuracy or eval_error.
-func (m *mllogRun) evaluation(n int, at int64, e mllogLine) error {
-	v, err := m.l.parse(n, string(e.Value))
-	if err != nil {
-		return err
-	}
+func (m *mllogRun) evaluation(n int, at int64, e mllogLine) {
+	v := m.l.parse(n, string(e.Value))
 	one := mllogEvaluation{v: v, at: at, metric: e.Metadata.Metric, mark: len(m.marks)}
 	if x := e.Metadata.Epoch; x != nil && *x > 0 {
 		one.epoch = *x
 	}
 	if e.Key == "eval_error" {
 		m.errors = append(m.errors, one)
-		return nil
+		return
 	}
 	if m.start.Line == 0 {
-		return m.l.errorAt(n, "eval_accuracy before run_start")
+		m.l.fail(n, "eval_accuracy before run_start")
 	}
 	m.evaluations, m.marks = append(m.evaluations, one), append(m.marks, m.mark(n, at, e))
-	return nil
 }
 
 // stats records the rate and the step time in tracked_stats.
-func (m *mllogRun) stats(n int, text json.RawMessage) error {
+func (m *mllogRun) stats(n int, text json.RawMessage) {
 	var stats struct {
 		Throughput *json.Number `json:"throughput"`
 		StepTime   *json.Number `json:"train_step_time"`
 	}
 	if json.Unmarshal(text, &stats) != nil {
-		return nil
+		return
 	}
 	for _, of := range []struct {
 		number *json.Number
@@ -324,19 +319,15 @@ func (m *mllogRun) stats(n int, text json.RawMessage) error {
 		if of.number == nil {
 			continue
 		}
-		v, err := m.l.parse(n, of.number.String())
-		if err != nil {
-			return err
-		}
+		v := m.l.parse(n, of.number.String())
 		if v.Number <= 0 {
-			return m.l.errorAt(n, "a %s of %g; want more than 0", of.name, v.Number)
+			m.l.fail(n, "a %s of %g; want more than 0", of.name, v.Number)
 		}
 		*of.into = append(*of.into, v)
 	}
-	return nil
 }
 
-func (m *mllogRun) finish() error {
+func (m *mllogRun) finish() {
 	l := m.l
 	l.res.StartUnix = float64(m.began) / 1000
 	train := m.train
@@ -351,9 +342,7 @@ func (m *mllogRun) finish() error {
 		l.label("global_batch", int64(m.train.GlobalBatch))
 	}
 	m.workers()
-	if err := m.evaluate(); err != nil {
-		return err
-	}
+	m.evaluate()
 	for _, one := range m.errors {
 		f := &metrics.Figure{Name: "eval_error", Value: one.v.Number, Note: "of the evaluation, as the program states it; less is better", At: map[string]any{}}
 		if one.epoch > 0 {
@@ -362,12 +351,10 @@ func (m *mllogRun) finish() error {
 		l.add(metrics.Event{Time: max(0, float64(one.at)/1000), Figure: f}, 1, one.v)
 	}
 	own := m.ownRate()
-	if err := m.throughput(own); err != nil {
-		return err
-	}
+	m.throughput(own)
 	if m.stop.Line == 0 {
 		l.note("the log has no run_stop: the run did not end, or the log was cut off")
-		return nil
+		return
 	}
 	seconds := (m.stop.Number - m.start.Number) / 1000
 	figure := func(name, note string) {
@@ -387,7 +374,6 @@ func (m *mllogRun) finish() error {
 	default:
 		l.res.Failed = fmt.Sprintf("MLPerf's run_stop says %q", m.status)
 	}
-	return nil
 }
 
 // workers sets the number of workers. The logs of MLPerf HPC state the number of ranks, of
@@ -424,12 +410,12 @@ func (m *mllogRun) uncounted(one mllogEvaluation) {
 
 // evaluate adds the evaluations. Evaluations of checkpoints after the end of the measured time,
 // and values that are not fractions, become figures.
-func (m *mllogRun) evaluate() error {
+func (m *mllogRun) evaluate() {
 	l := m.l
 	is, share := mlperfAccuracy[m.benchmark]
 	switch {
 	case len(m.evaluations) == 0:
-		return nil
+		return
 	case m.benchmark == "":
 		is, share = "accuracy", true
 		l.note("the log does not name its benchmark; eval_accuracy is taken as an accuracy")
@@ -448,7 +434,7 @@ func (m *mllogRun) evaluate() error {
 		}
 		// One of the two times is wrong, and the log does not tell which.
 		if float64(one.at) < last.Number {
-			return l.errorAt(one.v.Line, "eval_accuracy is %d ms earlier than line %d, which it follows", int64(last.Number)-one.at, last.Line)
+			l.fail(one.v.Line, "eval_accuracy is %d ms earlier than line %d, which it follows", int64(last.Number)-one.at, last.Line)
 		}
 		last = Value{float64(one.at), one.v.Line}
 		e := metrics.Event{Time: seconds, Evaluation: &metrics.Evaluation{Samples: m.train.TestSamples}}
@@ -459,9 +445,7 @@ func (m *mllogRun) evaluate() error {
 			samples, _ := m.samples(m.marks[one.mark])
 			e.Evaluation.Trained = int64(math.Round(samples))
 		}
-		if err := l.accuracy(e, 1, one.v); err != nil {
-			return err
-		}
+		failIf(l.accuracy(e, 1, one.v))
 	}
 	if late {
 		l.note("evaluations after run_stop (of checkpoints) have no training time; they are kept as figures")
@@ -469,5 +453,4 @@ func (m *mllogRun) evaluate() error {
 	if share && is != "accuracy" {
 		l.note("in MLPerf's %s, the accuracy is %s", m.benchmark, is)
 	}
-	return nil
 }

@@ -191,7 +191,7 @@ func (m *mllogRun) between(marks []mllogMark, key string) (rates []float64, whol
 
 // throughput adds the run's rate. It is the rate that the log states, checked against the log's
 // own counts of samples; without one, it is computed from these counts.
-func (m *mllogRun) throughput(own ownRate) error {
+func (m *mllogRun) throughput(own ownRate) {
 	ours := func(note string) {
 		m.l.add(metrics.Event{Figure: &metrics.Figure{Name: metrics.FigureThroughput, Value: own.training, Unit: "samples/s", Note: note}}, 1)
 	}
@@ -199,19 +199,14 @@ func (m *mllogRun) throughput(own ownRate) error {
 	const what = "as the program states it in tracked_stats, between evaluations"
 	rates := m.rates
 	if len(m.stepSeconds) > 0 && m.batch > 0 {
-		median, err := reduceBy("median", numbers(m.stepSeconds))
-		if err != nil {
-			return err
-		}
+		median := must(reduceBy("median", numbers(m.stepSeconds)))
 		x := float64(m.batch) / median
 		if h := m.l.hold(x, own); h.keep && h.times == 1 && finite(x) {
-			if err := m.l.reduced(stepSeconds, "s", "median", 1, m.stepSeconds, "the train_step_time that the program states; "+h.note); err != nil {
-				return err
-			}
+			m.l.reduced(stepSeconds, "s", "median", 1, m.stepSeconds, "the train_step_time that the program states; "+h.note)
 			if len(rates) == 0 {
 				m.l.add(metrics.Event{Figure: &metrics.Figure{Name: metrics.FigureThroughput, Value: x, Unit: "samples/s", Reduce: "median",
 					Note: "the global batch over the median train_step_time that the program states; " + h.note}}, x/median, m.stepSeconds...)
-				return nil
+				return
 			}
 		}
 	}
@@ -219,9 +214,9 @@ func (m *mllogRun) throughput(own ownRate) error {
 		if own.training > 0 {
 			ours(counts)
 		}
-		return nil
+		return
 	}
-	return m.l.rate("median", 1, rates, what, own, counts)
+	m.l.rate("median", 1, rates, what, own, counts)
 }
 
 func numbers(values []Value) []float64 {

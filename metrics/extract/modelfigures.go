@@ -15,14 +15,11 @@ var modelFigures = []metrics.Figure{
 
 // models adds the figures of a language model. If the table has only the rate per device, the
 // rate of all devices is computed from it and the number of workers.
-func (t *table) models(columns map[string]Column, cell func(row int, ours string) (Value, float64, bool, error)) error {
+func (t *table) models(columns map[string]Column, cell func(row int, ours string) (Value, float64, bool)) {
 	_, epochs := columns["epoch"]
 	_, totals := columns[tokensPerSecond]
 	for _, f := range modelFigures {
-		values, scale, err := t.modelValues(f.Name, columns, cell)
-		if err != nil {
-			return err
-		}
+		values, scale := t.modelValues(f.Name, columns, cell)
 		if len(values) == 0 {
 			continue
 		}
@@ -31,44 +28,33 @@ func (t *table) models(columns map[string]Column, cell func(row int, ours string
 			values, note = steadyEpochs(values, note)
 		}
 		f.Reduce, f.Note = "median", note
-		if err := t.l.reduce(f, scale, values); err != nil {
-			return err
-		}
+		t.l.reduce(f, scale, values)
 		if f.Name != tokensPerGPU || totals {
 			continue
 		}
-		n, err := t.counts(0, perDevice)
-		if err != nil {
-			return err
-		}
+		n := t.counts(0, perDevice)
 		all := modelFigures[0]
 		all.Reduce, all.Note = "median", note+", a device's rate times the workers"
-		if err := t.l.reduce(all, scale*n, values); err != nil {
-			return err
-		}
+		t.l.reduce(all, scale*n, values)
 	}
-	return nil
 }
 
 // modelValues returns the numbers in the cells of a figure, and the factor to the figure's unit.
-func (t *table) modelValues(name string, columns map[string]Column, cell func(row int, ours string) (Value, float64, bool, error)) (values []Value, scale float64, err error) {
+func (t *table) modelValues(name string, columns map[string]Column, cell func(row int, ours string) (Value, float64, bool)) (values []Value, scale float64) {
 	for row := range t.rows {
-		v, by, ok, err := cell(row, name)
-		if err != nil {
-			return nil, 0, err
-		}
+		v, by, ok := cell(row, name)
 		if !ok {
 			continue
 		}
 		switch x := v.Number * by; {
 		case x <= 0:
-			return nil, 0, t.l.errorAt(v.Line, "%s is %g; want more than 0", name, v.Number)
+			t.l.fail(v.Line, "%s is %g; want more than 0", name, v.Number)
 		case name == reportedMFU && x > 1:
-			return nil, 0, t.l.errorAt(v.Line, "%s is %g; it is a share: for percent write %s", name, v.Number, mapping(name, columns[name].Name, "%"))
+			t.l.fail(v.Line, "%s is %g; it is a share: for percent write %s", name, v.Number, mapping(name, columns[name].Name, "%"))
 		}
 		values, scale = append(values, v), by
 	}
-	return values, scale, nil
+	return values, scale
 }
 
 // steadyEpochs returns the rates without that of the first epoch, if there are several, because

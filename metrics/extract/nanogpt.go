@@ -42,45 +42,42 @@ type nanoRates struct {
 	mixed     []Value // MFUs that include evaluations
 }
 
-func readNanoGPT(l *log, r io.Reader) error {
+func readNanoGPT(l *log, r io.Reader) {
 	f, rates := nanoLog, &nanoRates{since: nanoForgets}
 	f.more = rates.step
-	f.others = []stepLine{{nanoTokens, nanoStepTokens}, {nanoEval, func(s *stepLog, ln line, m []string) error {
+	f.others = []stepLine{{nanoTokens, nanoStepTokens}, {nanoEval, func(s *stepLog, ln line, m []string) {
 		rates.evaluated = true
-		return s.evaluationAt(ln, m[1], m[2])
+		s.evaluationAt(ln, m[1], m[2])
 	}}}
 	s := f.log(l)
-	if err := l.each(r, s.read); err != nil {
-		return err
-	}
-	if err := s.finish(); err != nil || len(rates.mixed) == 0 {
-		return err
+	l.each(r, s.read)
+	if s.finish(); len(rates.mixed) == 0 {
+		return
 	}
 	if len(s.measured[reportedMFU]) > 0 {
 		l.note("%d lines have no %s, since evaluations are in nanoGPT's running mean", len(rates.mixed), reportedMFU)
-		return nil
+		return
 	}
 	mfu := metrics.Figure{Name: reportedMFU, Reduce: "last", Note: "by the program's own count of FLOPs and its own peak"}
-	return l.reduce(l.contradicted(mfu, "evaluations are in nanoGPT's running MFU, and in none of its step times"), 0.01, rates.mixed[len(rates.mixed)-1:])
+	l.reduce(l.contradicted(mfu, "evaluations are in nanoGPT's running MFU, and in none of its step times"), 0.01, rates.mixed[len(rates.mixed)-1:])
 }
 
-func nanoStepTokens(s *stepLog, ln line, m []string) error {
+func nanoStepTokens(s *stepLog, ln line, m []string) {
 	if !s.from.takes(ln) {
-		return nil
+		return
 	}
-	n, err := s.l.count(ln.number, "tokens per iteration of", ungrouped(m[1]))
+	n := s.l.count(ln.number, "tokens per iteration of", ungrouped(m[1]))
 	s.stepTokens = Value{float64(n), ln.number}
-	return err
 }
 
 // step records the time and the MFU of an iteration.
-func (r *nanoRates) step(s *stepLog, ln line, _ int, fields parts) error {
+func (r *nanoRates) step(s *stepLog, ln line, _ int, fields parts) {
 	r.since++
 	if r.evaluated {
 		r.since = 0
 		s.unrated = "the time of every line includes an evaluation"
-	} else if err := s.number(ln.number, stepSeconds, fields["time"], 1e-3); err != nil {
-		return err
+	} else {
+		s.number(ln.number, stepSeconds, fields["time"], 1e-3)
 	}
 	r.evaluated = false
 	switch mfu := fields["mfu"]; {
@@ -88,10 +85,12 @@ func (r *nanoRates) step(s *stepLog, ln line, _ int, fields parts) error {
 		if r.since == 0 {
 			r.since = nanoForgets // before the mean begins
 		}
-		return nil
+		return
 	case r.since >= nanoForgets:
-		return s.number(ln.number, reportedMFU, mfu, 0.01)
+		s.number(ln.number, reportedMFU, mfu, 0.01)
+		return
 	default:
-		return s.l.parseAll(ln.number, &r.mixed, mfu)
+		s.l.parseAll(ln.number, &r.mixed, mfu)
+		return
 	}
 }

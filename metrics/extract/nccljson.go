@@ -13,108 +13,80 @@ var ncclTestsJSON = Extractor{
 	read:  readNCCLJSON,
 }
 
-func readNCCLJSON(l *log, r io.Reader) error {
-	doc, err := l.json(r)
-	if err != nil {
-		return err
-	}
+func readNCCLJSON(l *log, r io.Reader) {
+	doc := must(l.json(r))
 	file := map[string]value{}
 	doc.members(file)
 	results := file["results"]
 	if !doc.is('{') || !results.is('[') && !results.null() {
-		return fmt.Errorf("%s: not results of nccl-tests: want a JSON object with a list named results", l.o.File)
+		fail(fmt.Errorf("%s: not results of nccl-tests: want a JSON object with a list named results", l.o.File))
 	}
-	if err := l.ncclDevices(file); err != nil {
-		return err
-	}
+	l.ncclDevices(file)
 	row, place := map[string]value{}, map[string]value{}
 	var wrong ncclWrong
-	if err := results.entries(func(at value) error { return l.ncclResult(at, row, place, &wrong) }); err != nil {
-		return err
-	}
+	results.entries(func(at value) { l.ncclResult(at, row, place, &wrong) })
 	wrong.judge(l)
 	average := map[string]value{}
 	file["average_bus_bandwidth"].members(average)
 	if b := average["bandwidth"]; !b.null() {
-		v, err := l.parse(b.line, string(b.text))
-		if err != nil {
-			return err
-		}
+		v := l.parse(b.line, string(b.text))
 		l.averageBusBW(v)
 	}
-	return nil
 }
 
 // ncclDevices sets the number of ranks. nccl-tests lists the first rank of each process; each
 // process has ngpus ranks in each of its threads (nthreads).
-func (l *log) ncclDevices(file map[string]value) error {
+func (l *log) ncclDevices(file map[string]value) {
 	config := l.object(file["config"])
 	devices, each := config.of["devices"], 1.0
 	if devices.null() {
 		devices = file["devices"]
 	} else {
 		for _, name := range []string{"nthreads", "ngpus"} {
-			v, ok, err := config.number(name)
-			if err != nil {
-				return err
-			}
+			v, ok := config.number(name)
 			if ok && v.Number >= 1 && v.Number <= 1024 {
 				each *= v.Number
 			}
 		}
 	}
 	t := ncclTable{l: l, ranks: map[string]string{}}
-	if err := devices.entries(func(at value) error {
+	devices.entries(func(at value) {
 		m := l.object(at)
 		t.ranks[fmt.Sprint(len(t.ranks))] = string(m.of["group"].text)
-		return nil
-	}); err != nil {
-		return err
-	}
+	})
 	t.workers()
 	l.res.Workers *= int(each)
-	return nil
 }
 
 // ncclResult adds the results for one message size. row and place are maps that it reuses.
-func (l *log) ncclResult(at value, row, place map[string]value, wrong *ncclWrong) error {
+func (l *log) ncclResult(at value, row, place map[string]value, wrong *ncclWrong) {
 	at.members(row)
-	read := func(of value, name string) (Value, error) {
+	read := func(of value, name string) Value {
 		if of.null() {
-			return Value{}, l.errorAt(max(of.line, at.line), "a result without its %s", name)
+			l.fail(max(of.line, at.line), "a result without its %s", name)
 		}
 		return l.parse(of.line, string(of.text))
 	}
-	size, err := read(row["size"], "size")
-	if err != nil {
-		return err
-	}
+	size := read(row["size"], "size")
 	if size.Number < 0 {
-		return l.errorAt(size.Line, "a result without its size")
+		l.fail(size.Line, "a result without its size")
 	}
 	if size.Number == 0 {
 		l.note("results of 0 bytes left out: they move no data")
-		return nil
+		return
 	}
 	for i, name := range []string{"out_of_place", "in_place"} {
 		row[name].members(place)
 		if row[name].null() {
 			continue
 		}
-		err := l.collective("", size.Number, i == 1, func(j int) (Value, error) {
+		l.collective("", size.Number, i == 1, func(j int) Value {
 			key := []string{"time", "alg_bw", "bus_bw"}[j]
 			return read(place[key], key)
 		})
-		if err != nil {
-			return err
-		}
 		if w := place["nwrong"]; !w.null() {
-			n, err := read(w, "nwrong")
-			if err != nil {
-				return err
-			}
+			n := read(w, "nwrong")
 			wrong.add(size.Number, n)
 		}
 	}
-	return nil
 }

@@ -59,66 +59,65 @@ type ncclRow struct {
 // ncclKinds are the columns in which rows of the same size may differ (-o all, -d all, -r all).
 var ncclKinds = [3]string{"type", "redop", "root"}
 
-func readNCCL(l *log, r io.Reader) error {
+func readNCCL(l *log, r io.Reader) {
 	t := &ncclTable{l: l, ranks: map[string]string{}}
-	if err := l.each(r, t.line); err != nil || t.columns == nil {
-		return err
+	if l.each(r, t.line); t.columns == nil {
+		return
 	}
 	t.from.note(l)
 	t.workers()
 	if !t.ended {
 		l.note("the line with the average is missing: the benchmark did not end, or the log was cut off")
-		if err := t.figures(); err != nil {
-			return err
-		}
+		t.figures()
 	}
 	t.wrong.judge(l)
-	return nil
 }
 
-func (t *ncclTable) line(ln line) error {
+func (t *ncclTable) line(ln line) {
 	if m := ncclRank.FindStringSubmatch(ln.text); m != nil {
 		t.ranks[m[1]] = m[2]
-		return nil
+		return
 	}
 	switch {
 	case ncclStart.MatchString(ln.text) && t.from.takes(ln):
-		return t.header(ln)
+		t.header(ln)
+		return
 	case ncclTest.MatchString(ln.text) && t.from.takes(ln):
 		t.op = strings.TrimSuffix(ncclTest.FindStringSubmatch(ln.text)[1], "_perf")
 	case t.columns == nil || ln.source != t.from.source:
 	case ncclBounds.MatchString(ln.text):
 		t.wrong.stated = strings.TrimSpace(strings.TrimPrefix(ln.text, "#"))
 	case ncclMean.MatchString(ln.text):
-		return t.end(ln)
+		t.end(ln)
+		return
 	case ncclUnits.MatchString(ln.text):
-		return t.units(ln)
+		t.units(ln)
+		return
 	case !t.ended && !strings.HasPrefix(ln.text, "#"):
-		return t.row(ln)
+		t.row(ln)
+		return
 	}
-	return nil
 }
 
 // header records the line with the column names.
-func (t *ncclTable) header(ln line) error {
+func (t *ncclTable) header(ln line) {
 	if t.columns != nil {
-		return t.l.errorAt(ln.number, "a second table; one log is one benchmark (without MPI, every process runs its own): split it")
+		t.l.fail(ln.number, "a second table; one log is one benchmark (without MPI, every process runs its own): split it")
 	}
 	t.columns = strings.Fields(ln.text)[1:]
 	found := 0
 	for i, name := range t.columns {
 		if strings.HasSuffix(name, "time") && i+3 < len(t.columns) && t.columns[i+1] == "algbw" && t.columns[i+2] == "busbw" && found < 2 {
 			if name != "time" {
-				return t.l.errorAt(ln.number, "column %s: the times are those of the CPU (-C 1), which returns before the collective ends; run it without -C", name)
+				t.l.fail(ln.number, "column %s: the times are those of the CPU (-C 1), which returns before the collective ends; run it without -C", name)
 			}
 			t.places[found] = i
 			found++
 		}
 	}
 	if found < 2 {
-		return t.l.errorAt(ln.number, "columns %s; want time, algbw, busbw and errors, out of place and in place", strings.Join(t.columns, " "))
+		t.l.fail(ln.number, "columns %s; want time, algbw, busbw and errors, out of place and in place", strings.Join(t.columns, " "))
 	}
-	return nil
 }
 
 // workers sets the number of ranks. If ranks form groups, each group runs its own benchmark at
@@ -136,7 +135,7 @@ func (t *ncclTable) workers() {
 }
 
 // units checks that the table has the expected units of times and bandwidths.
-func (t *ncclTable) units(ln line) error {
+func (t *ncclTable) units(ln line) {
 	var have []string
 	for _, unit := range strings.Fields(ln.text) {
 		if unit == "(us)" || unit == "(GB/s)" || unit == "(%)" || unit == "#" || unit == "(B)" || unit == "(elements)" || !strings.HasPrefix(unit, "(") {
@@ -145,27 +144,20 @@ func (t *ncclTable) units(ln line) error {
 		have = append(have, unit)
 	}
 	if len(have) > 0 {
-		return t.l.errorAt(ln.number, "units %s; nccl-tests has (us) and (GB/s)", strings.Join(have, " "))
+		t.l.fail(ln.number, "units %s; nccl-tests has (us) and (GB/s)", strings.Join(have, " "))
 	}
-	return nil
 }
 
 // end records the line with the average bandwidth, which follows the table.
-func (t *ncclTable) end(ln line) error {
+func (t *ncclTable) end(ln line) {
 	m := ncclMean.FindStringSubmatch(ln.text)
-	v, err := t.l.parse(ln.number, m[1])
-	if err != nil {
-		return err
-	}
+	v := t.l.parse(ln.number, m[1])
 	if m[2] == "FAILED" {
 		t.l.note("the average bus bandwidth is under nine tenths of what NCCL_TESTS_MIN_BW asked for")
 	}
 	t.ended = true
-	if err := t.figures(); err != nil {
-		return err
-	}
+	t.figures()
 	t.l.averageBusBW(v)
-	return nil
 }
 
 func (l *log) averageBusBW(v Value) {
@@ -175,25 +167,22 @@ func (l *log) averageBusBW(v Value) {
 
 // row records a row of the table. It ignores other lines between rows, such as NCCL's messages,
 // which do not start with two numbers.
-func (t *ncclTable) row(ln line) error {
+func (t *ncclTable) row(ln line) {
 	cells := strings.Fields(ln.text)
 	if len(cells) < 2 || !digits(cells[0]) || !digits(cells[1]) {
-		return nil
+		return
 	}
 	n := len(t.columns)
 	if stamped := t.columns[n-1] == "timestamp"; stamped && len(cells) == n+1 { // a date and a time
 		cells = cells[:n]
 	}
 	if len(cells) != n {
-		return t.l.errorAt(ln.number, "%d fields in a table of %d columns: a damaged row", len(cells), n)
+		t.l.fail(ln.number, "%d fields in a table of %d columns: a damaged row", len(cells), n)
 	}
-	size, err := t.l.parse(ln.number, cells[0])
-	if err != nil {
-		return err
-	}
+	size := t.l.parse(ln.number, cells[0])
 	if size.Number == 0 {
 		t.empty++
-		return nil
+		return
 	}
 	row := ncclRow{line: ln.number, size: size, cells: cells}
 	for i, name := range ncclKinds {
@@ -202,12 +191,11 @@ func (t *ncclTable) row(ln line) error {
 		}
 	}
 	t.rows = append(t.rows, row)
-	return nil
 }
 
 // figures adds the figures of all rows. If rows differ in data type, reduction or root, these
 // become part of the operation's name.
-func (t *ncclTable) figures() error {
+func (t *ncclTable) figures() {
 	l := t.l
 	if t.empty > 0 {
 		l.note("%s of 0 bytes left out: they move no data", number.Count(t.empty, "row"))
@@ -228,32 +216,26 @@ func (t *ncclTable) figures() error {
 			op = strings.TrimSpace(op + " " + row.kind[i])
 		}
 		for i, inPlace := range []bool{false, true} {
-			if err := t.figure(row, op, t.places[i], inPlace); err != nil {
-				return err
-			}
+			t.figure(row, op, t.places[i], inPlace)
 		}
 	}
-	return nil
 }
 
 // figure adds the results of a row, either those out of place or those in place. from is the
 // column in which they begin.
-func (t *ncclTable) figure(row ncclRow, op string, from int, inPlace bool) error {
+func (t *ncclTable) figure(row ncclRow, op string, from int, inPlace bool) {
 	cells := row.cells[from : from+4]
 	if cells[0] == "N/A" {
-		return nil
+		return
 	}
-	if err := t.l.collective(op, row.size.Number, inPlace, func(j int) (Value, error) { return t.l.parse(row.line, cells[j]) }); err != nil {
-		return err
-	}
+	t.l.collective(op, row.size.Number, inPlace, func(j int) Value { return t.l.parse(row.line, cells[j]) })
 	if cells[3] == "N/A" {
-		return nil
+		return
 	}
-	v, err := t.l.parse(row.line, cells[3])
-	if err == nil && t.columns[from+3] == "#wrong" {
+	v := t.l.parse(row.line, cells[3])
+	if t.columns[from+3] == "#wrong" {
 		t.wrong.add(row.size.Number, v)
 	}
-	return err
 }
 
 // ncclWrong collects the wrong results that the benchmark has found.
@@ -297,26 +279,23 @@ func (w *ncclWrong) judge(l *log) {
 const damaged = 3
 
 // collective adds the time (µs), algbw and busbw (GB/s) for one message size and placement.
-func (l *log) collective(op string, bytes float64, inPlace bool, cell func(int) (Value, error)) error {
+func (l *log) collective(op string, bytes float64, inPlace bool, cell func(int) Value) {
 	at := busbw.At(op, bytes, inPlace)
 	var stated [3]float64
 	for j, f := range []struct {
 		name, unit string
 		scale      float64
 	}{{measure.Time, "s", 1e-6}, {measure.AlgBW, "B/s", 1e9}, {measure.BusBW, "B/s", 1e9}} {
-		v, err := cell(j)
-		if err != nil {
-			return err
-		}
+		v := cell(j)
 		if v.Number < 0 {
-			return l.errorAt(v.Line, "%s is %g; want 0 or more", f.name, v.Number)
+			l.fail(v.Line, "%s is %g; want 0 or more", f.name, v.Number)
 		}
 		stated[j] = scaled(v.Number, f.scale)
 		if moved := stated[0] * stated[1]; j == 1 && moved > 0 && (moved > damaged*bytes || moved < bytes/damaged) {
 			l.note("line %d: %.4g s at %.4g B/s are not %.10g bytes: its time or its bandwidth is in another unit, or the row is damaged", v.Line, stated[0], stated[1], bytes)
 		}
 		if j == 0 && !l.isNew(op, bytes, inPlace) {
-			return l.errorAt(v.Line, "a second row for %.10g bytes; one log is one benchmark: split it", bytes)
+			l.fail(v.Line, "a second row for %.10g bytes; one log is one benchmark: split it", bytes)
 		}
 		if v.Number == 0 {
 			l.note("a %s of 0 is less than the log's digits show, and left out", f.name)
@@ -324,7 +303,6 @@ func (l *log) collective(op string, bytes float64, inPlace bool, cell func(int) 
 		}
 		l.add(metrics.Event{Figure: &metrics.Figure{Name: f.name, Value: scaled(v.Number, f.scale), Unit: f.unit, At: at}}, f.scale, v)
 	}
-	return nil
 }
 
 // isNew reports whether no result for this size and placement was seen before, and records it.

@@ -33,15 +33,15 @@ var nemoLog = stepFormat{
 	ignored: regexp.MustCompile(`^(?:.*loss.*|.*norm.*|lr|learning_rate|global_step|global_batch_size|consumed_samples|.*grad.*)$`),
 }
 
-func readNeMo(l *log, r io.Reader) error {
+func readNeMo(l *log, r io.Reader) {
 	f, evaluated := nemoLog, "" // the val_loss of the latest line
-	f.more = func(s *stepLog, ln line, step int, fields parts) error {
+	f.more = func(s *stepLog, ln line, step int, fields parts) {
 		x, ok := fields["val_loss"]
 		if !ok || x == evaluated {
-			return nil
+			return
 		}
 		evaluated = x
-		return s.evaluationOf(ln.number, "step", float64(step), x)
+		s.evaluationOf(ln.number, "step", float64(step), x)
 	}
-	return f.read(l, r)
+	f.read(l, r)
 }

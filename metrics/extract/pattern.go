@@ -157,41 +157,38 @@ func Patterns(list []Pattern) (Extractor, error) {
 		problems = append(problems, errors.New("the pattern is missing"))
 	}
 	return Extractor{Name: "extract", Reads: "lines that the patterns match",
-		read: func(l *log, r io.Reader) error { return readPatterns(l, r, all) }}, errors.Join(problems...)
+		read: func(l *log, r io.Reader) { readPatterns(l, r, all) }}, errors.Join(problems...)
 }
 
-func (l *log) matches(c *compiled, all []match) error {
+func (l *log) matches(c *compiled, all []match) {
 	bySource := map[string][]match{}
 	for _, m := range all {
 		bySource[m.source] = append(bySource[m.source], m)
 	}
 	if c.Of == "rank" {
-		return l.ofRanks(c, bySource)
+		l.ofRanks(c, bySource)
+		return
 	}
 	if len(bySource) > 1 {
-		if err := l.copies(c, bySource); err != nil {
-			return err
-		}
+		l.copies(c, bySource)
 		l.note("several ranks write %s; only rank %s is read", c.Name, all[0].source)
 	}
 	all = bySource[all[0].source]
 	if c.Name == "accuracy" && c.Per == "epoch" {
-		return l.accuracies(c, all)
+		l.accuracies(c, all)
+		return
 	}
 	if c.Per == "run" && !c.reduces && len(all) > 1 {
-		return l.errorAt(all[1].v.Line, "a second %s; the first is on line %d. Set per = \"step\" or \"epoch\", or reduce", c.Name, all[0].v.Line)
+		l.fail(all[1].v.Line, "a second %s; the first is on line %d. Set per = \"step\" or \"epoch\", or reduce", c.Name, all[0].v.Line)
 	}
-	scale, invert, err := l.scale(c, 1)
-	if err != nil {
-		return err
-	}
+	scale, invert := l.scale(c, 1)
 	all = l.settled(c, all, invert)
 	l.mixed(c, matchValues(all))
 	note := c.note(len(all))
 	if strings.HasSuffix(c.unit.base, "/s") && !c.unit.steps { // a user who forgot of = "rank" may mean one rank's rate
 		note += ", for all workers together"
 	}
-	return l.reducedBy(c, matchValues(all), scale, invert, note)
+	l.reducedBy(c, matchValues(all), scale, invert, note)
 }
 
 // note returns a description of how a figure was computed from n values.
@@ -212,7 +209,7 @@ func matchValues(all []match) []Value {
 
 // accuracies adds an evaluation for each match. If the expression has no group epoch, the
 // evaluations are numbered from 1.
-func (l *log) accuracies(c *compiled, all []match) error {
+func (l *log) accuracies(c *compiled, all []match) {
 	if all[0].elapsed != nil {
 		l.add(metrics.Event{Train: &metrics.Train{}}, 1)
 	}
@@ -222,7 +219,7 @@ func (l *log) accuracies(c *compiled, all []match) error {
 		e := metrics.Event{Evaluation: &metrics.Evaluation{Epoch: i + 1}}
 		if m.epoch != nil {
 			if m.epoch.Number < 0 || m.epoch.Number > 1e9 || m.epoch.Number != float64(int(m.epoch.Number)) {
-				return l.errorAt(m.v.Line, "epoch %g; want a whole number", m.epoch.Number)
+				l.fail(m.v.Line, "epoch %g; want a whole number", m.epoch.Number)
 			}
 			e.Evaluation.Epoch = l.epoch(int(m.epoch.Number), 1)
 		}
@@ -231,11 +228,11 @@ func (l *log) accuracies(c *compiled, all []match) error {
 			if has {
 				with, without = without, with
 			}
-			return l.errorAt(without, "no elapsed here, but one on line %d; every accuracy needs one, or none", with)
+			l.fail(without, "no elapsed here, but one on line %d; every accuracy needs one, or none", with)
 		}
 		if m.elapsed != nil {
 			if e.Time = m.elapsed.Number; e.Time < before {
-				return l.errorAt(m.v.Line, "elapsed goes back from %g s to %g s", before, e.Time)
+				l.fail(m.v.Line, "elapsed goes back from %g s to %g s", before, e.Time)
 			}
 			before = e.Time
 		}
@@ -243,10 +240,9 @@ func (l *log) accuracies(c *compiled, all []match) error {
 			if c.unit.scale == 1 && m.v.Number > 1 && m.v.Number <= 100 {
 				err = fmt.Errorf("%w; for percent set unit = \"%%\"", err)
 			}
-			return err
+			fail(err)
 		}
 	}
-	return nil
 }
 
 // summary matches the text before an accuracy that sums up a training, such as "best" or "final".
@@ -274,46 +270,37 @@ func (l *log) evaluated(all []match) []match {
 
 // ofRanks adds the run's figure, computed from the values of single ranks. bySource has the
 // matches of each rank.
-func (l *log) ofRanks(c *compiled, bySource map[string][]match) error {
+func (l *log) ofRanks(c *compiled, bySource map[string][]match) {
 	sources := slices.Sorted(maps.Keys(bySource))
 	_, unnamed := bySource[""]
 	if n := l.o.Workers; n > 1 && len(sources) == n && !unnamed {
-		scale, invert, err := l.scale(c, 1)
-		if err != nil {
-			return err
-		}
+		scale, invert := l.scale(c, 1)
 		total, all := 0.0, []Value{}
 		for _, s := range sources {
-			x, err := reduceValues(c.Reduce, matchValues(bySource[s]), invert)
-			if err != nil {
-				return err
-			}
+			x := must(reduceValues(c.Reduce, matchValues(bySource[s]), invert))
 			total += x * scale
 			all = append(all, matchValues(bySource[s])...)
 		}
 		if !finite(total) {
-			return l.errorAt(all[len(all)-1].Line, "the sum of %s over ranks is not a finite number", c.Name)
+			l.fail(all[len(all)-1].Line, "the sum of %s over ranks is not a finite number", c.Name)
 		}
 		f := &metrics.Figure{Name: c.Name, Value: total, Unit: c.unit.base, Better: c.Better, Reduce: "sum over ranks of the " + c.Reduce,
 			Note: fmt.Sprintf("the sum over %d ranks of each rank's %s, as the log states them", n, c.Reduce)}
 		l.add(metrics.Event{Figure: f}, scale, all...)
-		return nil
+		return
 	}
 	if len(sources) > 1 || l.o.Workers == 0 {
 		if l.o.Workers == 0 {
-			return fmt.Errorf("%s: %s is one rank's; give the number of workers, or set of = \"run\"", l.o.File, c.Name)
+			fail(fmt.Errorf("%s: %s is one rank's; give the number of workers, or set of = \"run\"", l.o.File, c.Name))
 		}
 		has := number.Count(len(sources), "rank")
 		if unnamed {
 			has = number.Count(len(sources)-1, "rank") + " and for lines without a rank"
 		}
-		return fmt.Errorf("%s: %s is one rank's, but the log has it for %s and the run has %s; log it on all ranks or on one, or set of = \"run\"",
-			l.o.File, c.Name, has, number.Count(l.o.Workers, "worker"))
+		fail(fmt.Errorf("%s: %s is one rank's, but the log has it for %s and the run has %s; log it on all ranks or on one, or set of = \"run\"",
+			l.o.File, c.Name, has, number.Count(l.o.Workers, "worker")))
 	}
-	scale, invert, err := l.scale(c, float64(l.o.Workers))
-	if err != nil {
-		return err
-	}
+	scale, invert := l.scale(c, float64(l.o.Workers))
 	n, note := l.o.Workers, c.note(len(bySource[sources[0]]))
 	if n > 1 {
 		note = fmt.Sprintf("one rank's times %d, not a measured aggregate; %s", n, note)
@@ -322,50 +309,46 @@ func (l *log) ofRanks(c *compiled, bySource map[string][]match) error {
 			l.note("%s: one rank's times %d, not a measured aggregate", c.Name, n)
 		}
 	}
-	return l.reducedBy(c, matchValues(bySource[sources[0]]), scale, invert, note)
+	l.reducedBy(c, matchValues(bySource[sources[0]]), scale, invert, note)
 }
 
 // scale returns the factor from the log's unit to ours. If the values are one rank's, n is the
 // number of ranks, and the factor includes it; otherwise n is 1. invert is true if the values are
 // times per step and must be inverted.
-func (l *log) scale(c *compiled, n float64) (scale float64, invert bool, err error) {
+func (l *log) scale(c *compiled, n float64) (scale float64, invert bool) {
 	if !c.unit.steps {
-		return c.unit.scale * n, false, nil
+		return c.unit.scale * n, false
 	}
 	if l.o.WorkerBatch == 0 || l.o.Workers == 0 {
-		return 0, false, fmt.Errorf("%s: %s is in %s; for samples/s, give the number of workers and the batch of each", l.o.File, c.Name, c.Unit)
+		fail(fmt.Errorf("%s: %s is in %s; for samples/s, give the number of workers and the batch of each", l.o.File, c.Name, c.Unit))
 	}
 	batch := l.o.rankBatch()
 	if c.Of != "rank" {
 		batch = l.o.globalBatch()
 	}
 	if c.unit.each {
-		return batch / c.unit.scale * n, true, nil
+		return batch / c.unit.scale * n, true
 	}
-	return batch * c.unit.scale * n, false, nil
+	return batch * c.unit.scale * n, false
 }
 
 // reducedBy adds a figure reduced from values, which are step times if invert is true.
-func (l *log) reducedBy(c *compiled, values []Value, scale float64, invert bool, note string) error {
-	x, err := reduceValues(c.Reduce, values, invert)
-	if err != nil {
-		return err
-	}
+func (l *log) reducedBy(c *compiled, values []Value, scale float64, invert bool, note string) {
+	x := must(reduceValues(c.Reduce, values, invert))
 	last := values[len(values)-1].Line
 	switch x *= scale; {
 	case !finite(x):
-		return l.errorAt(last, "the %s of %s is not a finite number", c.Reduce, c.Name)
+		l.fail(last, "the %s of %s is not a finite number", c.Reduce, c.Name)
 	case c.unit.base == "samples/s" && x <= 0:
-		return l.errorAt(last, "%s is %g samples/s; want more than 0", c.Name, x)
+		l.fail(last, "%s is %g samples/s; want more than 0", c.Name, x)
 	case c.Name == "accuracy" && (x < 0 || x > 1):
-		return l.errorAt(last, "accuracy %g; want a fraction from 0 to 1", x)
+		l.fail(last, "accuracy %g; want a fraction from 0 to 1", x)
 	}
 	f := &metrics.Figure{Name: c.Name, Value: x, Unit: c.unit.base, Better: c.Better, Note: note}
 	if len(values) > 1 {
 		f.Reduce = c.Reduce
 	}
 	l.add(metrics.Event{Figure: f}, scale, values...)
-	return nil
 }
 
 // reduceValues reduces values to one number. If invert is true, they are step times: the result

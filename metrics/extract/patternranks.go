@@ -17,14 +17,11 @@ const sameValue = 1.05
 // copies returns an error if several ranks print different values. A rate that each rank measures
 // for itself is only a part of the run's rate. If the ranks' rates of all workers differ only
 // slightly, the study has to declare that each is the rate of the run.
-func (l *log) copies(c *compiled, bySource map[string][]match) error {
+func (l *log) copies(c *compiled, bySource map[string][]match) {
 	sources := slices.Sorted(maps.Keys(bySource))
 	low, high, at, to := math.Inf(1), math.Inf(-1), "", ""
 	for _, s := range sources {
-		x, err := reduceBy(c.Reduce, numbers(matchValues(bySource[s])))
-		if err != nil {
-			return err
-		}
+		x := must(reduceBy(c.Reduce, numbers(matchValues(bySource[s]))))
 		if x < low {
 			low, at = x, s
 		}
@@ -39,16 +36,16 @@ func (l *log) copies(c *compiled, bySource map[string][]match) error {
 	}
 	switch {
 	case low == high, same && (!rate || c.ofRun):
-		return nil
+		return
 	case rate && same:
-		return fmt.Errorf("%s: ranks print different values of %s (%g on rank %s, %g on rank %s), so none is the run's: write of = \"rank\" to add them up, or of = \"run\" if each is of all workers",
-			l.o.File, c.Name, low, at, high, to)
+		fail(fmt.Errorf("%s: ranks print different values of %s (%g on rank %s, %g on rank %s), so none is the run's: write of = \"rank\" to add them up, or of = \"run\" if each is of all workers",
+			l.o.File, c.Name, low, at, high, to))
 	case rate:
-		return fmt.Errorf("%s: ranks print different values of %s (%g on rank %s, %g on rank %s), so none is the run's: write of = \"rank\" to add them up",
-			l.o.File, c.Name, low, at, high, to)
+		fail(fmt.Errorf("%s: ranks print different values of %s (%g on rank %s, %g on rank %s), so none is the run's: write of = \"rank\" to add them up",
+			l.o.File, c.Name, low, at, high, to))
 	}
-	return fmt.Errorf("%s: ranks print different values of %s (%g on rank %s, %g on rank %s), so none is the run's: log it on one rank, or let the pattern match that rank's lines only",
-		l.o.File, c.Name, low, at, high, to)
+	fail(fmt.Errorf("%s: ranks print different values of %s (%g on rank %s, %g on rank %s), so none is the run's: log it on one rank, or let the pattern match that rank's lines only",
+		l.o.File, c.Name, low, at, high, to))
 }
 
 // fewSettled is the smallest number of values in which a start-up phase is looked for.

@@ -20,7 +20,7 @@ type match struct {
 	summary        bool   // the text before the number says best, final, ...
 }
 
-func readPatterns(l *log, r io.Reader, patterns []*compiled) error {
+func readPatterns(l *log, r io.Reader, patterns []*compiled) {
 	list := make([]*compiled, len(patterns))
 	for i, c := range patterns {
 		own := *c // a copy, because the unit that it adopts is that of one log
@@ -29,44 +29,34 @@ func readPatterns(l *log, r io.Reader, patterns []*compiled) error {
 	found := make([][]match, len(list))
 	lines := l.scan(r)
 	lines.whole = true // a pattern may match the prefixes of log collectors
-	err := lines.each(func(ln line) error {
+	lines.each(func(ln line) {
 		for i, c := range list {
-			one, ok, err := l.match(c, ln)
-			if err != nil {
-				return err
-			}
+			one, ok := l.match(c, ln)
 			if ok {
 				found[i] = append(found[i], one)
 			}
 		}
-		return nil
 	})
-	if err != nil {
-		return err
-	}
 	for i, c := range list {
 		all := l.otherUnits(c, found[i])
 		namedRanks(c, all)
 		if len(all) == 0 {
-			return fmt.Errorf("%s: %w by the pattern of %s: %s", l.o.File, ErrNothing, c.Name, c.re)
+			fail(fmt.Errorf("%s: %w by the pattern of %s: %s", l.o.File, ErrNothing, c.Name, c.re))
 		}
-		if err := l.matches(c, all); err != nil {
-			return err
-		}
+		l.matches(c, all)
 	}
-	return nil
 }
 
 // match applies a pattern to a line; ok is false if it does not match.
-func (l *log) match(c *compiled, ln line) (one match, ok bool, err error) {
+func (l *log) match(c *compiled, ln line) (one match, ok bool) {
 	one.source = ln.source
 	m := c.re.FindStringSubmatchIndex(ln.text)
 	if m == nil {
 		if c.loose == nil || !c.loose.find(c, ln.text, &one) {
-			return one, false, nil
+			return one, false
 		}
 		one.v.Line = ln.number
-		return one, true, nil
+		return one, true
 	}
 	if c.loose != nil {
 		one.place = place(ln.text[:m[2*c.value]])
@@ -84,23 +74,23 @@ func (l *log) match(c *compiled, ln line) (one match, ok bool, err error) {
 		v := Value{Line: ln.number}
 		if g.group == c.elapsed {
 			of := compiled{Pattern: Pattern{Name: "elapsed", Unit: "s"}, re: c.re, value: g.group, unitAt: -1, declared: number.Unit{Base: "s", Scale: 1}, known: true}
-			v.Number, err = l.quantity(&of, ln, m)
-		} else if err = whole(ln.text, m, g.group); err != nil {
-			err = l.errorAt(ln.number, "%w", err)
+			v.Number = must(l.quantity(&of, ln, m))
 		} else {
-			v, err = l.parse(ln.number, ln.text[m[2*g.group]:m[2*g.group+1]])
-		}
-		if err != nil {
-			return one, false, err
+			if err := whole(ln.text, m, g.group); err != nil {
+				l.fail(ln.number, "%w", err)
+			}
+			v = l.parse(ln.number, ln.text[m[2*g.group]:m[2*g.group+1]])
 		}
 		*g.into = &v
 	}
 	one.v.Line = ln.number
 	one.summary = summary.MatchString(ln.text[:max(0, m[2*c.value])])
-	if one.v.Number, err = l.quantity(c, ln, m); err != nil {
-		return one, false, fmt.Errorf("%w (the value of pattern %s)", err, c.Name)
+	x, err := l.quantity(c, ln, m)
+	if err != nil {
+		fail(fmt.Errorf("%w (the value of pattern %s)", err, c.Name))
 	}
-	return one, true, nil
+	one.v.Number = x
+	return one, true
 }
 
 // ofAll reports whether the figure is a rate of all workers.

@@ -81,8 +81,7 @@ func (l *log) quantity(c *compiled, ln line, m []int) (float64, error) {
 		}
 	}
 	if plain || math.Abs(w.Value) > largestNumber {
-		v, err := l.parse(ln.number, text[w.from:w.to])
-		return v.Number, err
+		return l.parse(ln.number, text[w.from:w.to]).Number, nil
 	}
 	x, err := l.withUnit(c, w, m)
 	switch {

@@ -27,56 +27,36 @@ const (
 	perfOpen   = "perf_analyzer's latency counts from the actual send time, not the scheduled one, so it excludes waiting in the client"
 )
 
-func readPerfAnalyzer(l *log, r io.Reader) error {
-	data, err := l.wholeFile(r)
-	if err != nil {
-		return err
-	}
+func readPerfAnalyzer(l *log, r io.Reader) {
+	data := must(l.wholeFile(r))
 	text := bytes.TrimPrefix(data, []byte("\ufeff"))
 	if bytes.HasPrefix(text, []byte("Concurrency,")) || bytes.HasPrefix(text, []byte("Request Rate,")) {
-		return l.perfTable(data)
+		l.perfTable(data)
+		return
 	}
-	return l.perfPrint(data)
+	l.perfPrint(data)
 }
 
-func (l *log) perfTable(data []byte) error {
-	t, err := l.table(bytes.NewReader(data), ",")
-	if err != nil {
-		return err
-	}
+func (l *log) perfTable(data []byte) {
+	t := l.table(bytes.NewReader(data), ",")
 	load, loads, note := "Concurrency", measure.Threads, perfClosed
 	if _, rate := t.at["Request Rate"]; rate {
 		load, loads, note = "Request Rate", measure.Rate, perfOpen
 	}
 	l.note("%s", note)
 	if l.o.At[measure.Batch] == 0 {
-		return l.errorAt(1, "perf_analyzer's CSV does not state the batch (-b), and its rate counts inferences; give it with --at batch=1")
+		l.fail(1, "perf_analyzer's CSV does not state the batch (-b), and its rate counts inferences; give it with --at batch=1")
 	}
 	if _, decoupled := t.at["Response Throughput"]; decoupled {
 		l.note("the model is decoupled: latency counts until a request's first response")
 	}
 	t.unread()
 	for row := range t.rows {
-		at, ok, err := t.value(row, load)
-		if err != nil || !ok {
-			return t.missing(row, load, err)
-		}
-		rate, ok, err := t.value(row, "Inferences/Second")
-		if err != nil || !ok {
-			return t.missing(row, "Inferences/Second", err)
-		}
-		s, err := l.under(at.Line, map[string]float64{loads: at.Number})
-		if err != nil {
-			return err
-		}
-		if err := s.rate(rate, 1/s.batch); err != nil {
-			return err
-		}
-		if err := s.fields(perfColumns, t.source(row)); err != nil {
-			return err
-		}
+		at, rate := t.need(row, load), t.need(row, "Inferences/Second")
+		s := must(l.under(at.Line, map[string]float64{loads: at.Number}))
+		s.rate(rate, 1/s.batch)
+		s.fields(perfColumns, t.source(row))
 	}
-	return nil
 }
 
 // perfColumns maps columns with latencies in µs to our measures. perf_client, the older name of
@@ -109,18 +89,19 @@ func (t *table) unread() {
 
 // source returns a source function for the numbers in a row.
 func (t *table) source(row int) source {
-	return func(column string) (v Value, scale float64, ok bool, err error) {
-		v, ok, err = t.value(row, column)
-		return v, 1, ok, err
+	return func(column string) (v Value, scale float64, ok bool) {
+		v, ok = t.value(row, column)
+		return v, 1, ok
 	}
 }
 
-// missing returns err, or an error that the cell has no number if err is nil.
-func (t *table) missing(row int, column string, err error) error {
-	if err == nil {
-		err = t.l.errorAt(t.line[row], "no number in column %s", column)
+// need returns the number in a cell that must not be empty.
+func (t *table) need(row int, column string) Value {
+	v, ok := t.value(row, column)
+	if !ok {
+		t.l.fail(t.line[row], "no number in column %s", column)
 	}
-	return err
+	return v
 }
 
 var (
@@ -151,10 +132,10 @@ type perfPrint struct {
 	results int // number of reports that were matched with the results at the end
 }
 
-func (l *log) perfPrint(data []byte) error {
+func (l *log) perfPrint(data []byte) {
 	p := &perfPrint{l: l}
-	if err := l.each(bytes.NewReader(data), p.line); err != nil || p.batch.Line == 0 {
-		return err
+	if l.each(bytes.NewReader(data), p.line); p.batch.Line == 0 {
+		return
 	}
 	p.from.note(l)
 	unstable := 0
@@ -163,44 +144,43 @@ func (l *log) perfPrint(data []byte) error {
 			unstable++
 			continue
 		}
-		if err := p.figures(one); err != nil {
-			return err
-		}
+		p.figures(one)
 	}
 	if unstable > 0 {
 		l.note("%d of %d loads had no stable measurement and no figure", unstable, len(p.reports))
 	}
-	return nil
 }
 
-func (p *perfPrint) line(ln line) (err error) {
+func (p *perfPrint) line(ln line) {
 	if m := perfBatch.FindStringSubmatch(ln.text); m != nil && p.from.takes(ln) {
 		if p.batch.Line > 0 {
-			return p.l.errorAt(ln.number, "a second run; the first begins on line %d. One file is one run: split it", p.batch.Line)
+			p.l.fail(ln.number, "a second run; the first begins on line %d. One file is one run: split it", p.batch.Line)
 		}
-		n, err := p.l.count(ln.number, "a batch of", m[1])
+		n := p.l.count(ln.number, "a batch of", m[1])
 		p.batch = Value{float64(n), ln.number}
-		return err
+		return
 	}
 	if p.batch.Line == 0 || ln.source != p.from.source {
-		return nil
+		return
 	}
 	if perfLoad.MatchString(ln.text) {
-		return p.load(ln)
+		p.load(ln)
+		return
 	}
 	if len(p.reports) == 0 {
-		return nil
+		return
 	}
 	if m := perfResult.FindStringSubmatch(ln.text); m != nil {
-		return p.result(ln.number, m)
+		p.result(ln.number, m)
+		return
 	}
 	one := p.reports[len(p.reports)-1]
 	for _, d := range perfLines {
-		if taken, err := one.take(ln, d.re); taken || err != nil {
-			if err == nil && one.rate.Line == 0 {
-				one.rate, _, _, err = one.number("throughput")
+		if taken := one.take(ln, d.re); taken {
+			if one.rate.Line == 0 {
+				one.rate, _, _ = one.number("throughput")
 			}
-			return err
+			return
 		}
 	}
 	if m := perfDelayed.FindStringSubmatch(ln.text); m != nil {
@@ -209,63 +189,50 @@ func (p *perfPrint) line(ln line) (err error) {
 	if perfClient.MatchString(ln.text) {
 		one.late = "its client did not keep up with the load"
 	}
-	return nil
 }
 
 // load starts the report of a load.
-func (p *perfPrint) load(ln line) error {
+func (p *perfPrint) load(ln line) {
 	one := &perfReport{textResult: newTextResult(p.l, ln.number), key: measure.Threads}
 	p.reports = append(p.reports, one)
-	if _, err := one.take(ln, perfLoad); err != nil {
-		return err
-	}
+	one.take(ln, perfLoad)
 	if one.has("rate") {
 		one.key = measure.Rate
 	}
-	var err error
-	one.at, _, _, err = one.number(one.key)
-	return err
+	one.at, _, _ = one.number(one.key)
 }
 
 // result matches a line of the results at the end with the next report. Rates in these lines have
 // six digits, or two decimals after a warning.
-func (p *perfPrint) result(line int, m []string) error {
+func (p *perfPrint) result(line int, m []string) {
 	for p.results < len(p.reports) && p.reports[p.results].rate.Line == 0 {
 		p.results++ // the results at the end leave out unstable measurements
 	}
 	var v []Value
-	if err := p.l.parseAll(line, &v, m[1], m[2]); err != nil {
-		return err
-	}
+	p.l.parseAll(line, &v, m[1], m[2])
 	at, rate := v[0].Number, v[1].Number
 	if p.results == len(p.reports) || p.reports[p.results].at.Number != at || math.Abs(p.reports[p.results].rate.Number-rate) > 1e-5*rate+0.01 {
-		return p.l.errorAt(line, "the result matches no load above: lines are damaged or missing")
+		p.l.fail(line, "the result matches no load above: lines are damaged or missing")
 	}
 	p.reports[p.results].stable = true
 	p.results++
-	return nil
 }
 
 // figures adds the figures of one load.
-func (p *perfPrint) figures(one *perfReport) error {
+func (p *perfPrint) figures(one *perfReport) {
 	l := p.l
 	if !one.stable {
-		return l.errorAt(one.line, "the load is missing in the results at the end: the log was cut off")
+		l.fail(one.line, "the load is missing in the results at the end: the log was cut off")
 	}
 	note := perfClosed
 	if one.key == measure.Rate {
 		note = perfOpen
 	}
 	l.note("%s", note)
-	s, err := l.under(one.line, map[string]float64{one.key: one.at.Number, measure.Batch: p.batch.Number})
-	if err != nil {
-		return err
-	}
+	s := must(l.under(one.line, map[string]float64{one.key: one.at.Number, measure.Batch: p.batch.Number}))
 	if one.late != "" {
 		l.note("at %s, perf_analyzer says: %s", s, one.late)
 	}
-	if err := s.rate(one.rate, 1/s.batch); err != nil {
-		return err
-	}
-	return s.fields(perfFields, one.number)
+	s.rate(one.rate, 1/s.batch)
+	s.fields(perfFields, one.number)
 }

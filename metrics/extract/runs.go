@@ -67,7 +67,7 @@ type TableRun struct {
 // read into memory first.
 func Runs(r io.Reader, o Options, columns map[string]Column) iter.Seq2[TableRun, error] {
 	return func(yield func(TableRun, error) bool) {
-		if err := eachRun(r, o, columns, func(run TableRun) bool { return yield(run, nil) }); err != nil {
+		if err := try(func() { eachRun(r, o, columns, func(run TableRun) bool { return yield(run, nil) }) }); err != nil {
 			yield(TableRun{}, err)
 		}
 	}
@@ -87,83 +87,61 @@ type tableReader struct {
 	by      map[string]int   // index in groups, by the run's labels
 }
 
-func eachRun(r io.Reader, o Options, columns map[string]Column, yield func(TableRun) bool) error {
+func eachRun(r io.Reader, o Options, columns map[string]Column, yield func(TableRun) bool) {
 	if o.File == "" {
 		o.File = "csv"
 	}
-	t, err := newLog(o).runsOf(r, columns)
-	if err != nil {
-		return err
-	}
+	t := newLog(o).runsOf(r, columns)
 	for number := 1; ; number++ {
 		row, line, err := t.next()
 		if errors.Is(err, io.EOF) {
 			if number == 1 {
-				return fmt.Errorf("%s: %w: it has no rows", o.File, ErrNothing)
+				fail(fmt.Errorf("%s: %w: it has no rows", o.File, ErrNothing))
 			}
-			return t.held(yield)
+			t.held(yield)
+			return
 		}
-		if err != nil {
-			return err
-		}
+		failIf(err)
 		if _, left := t.survey.left[number]; left {
 			continue
 		}
-		one, err := t.group(number, line, row)
-		if err != nil {
-			return err
-		}
-		if one == nil {
-			continue
-		}
-		if more, err := one.yield(t.table, t.columns, yield); err != nil || !more {
-			return err
+		if one := t.group(number, line, row); one != nil && !one.yield(t.table, t.columns, yield) {
+			return
 		}
 	}
 }
 
 // runsOf opens a table, checks all of its rows, and returns a reader of its runs.
-func (l *log) runsOf(r io.Reader, columns map[string]Column) (*tableReader, error) {
-	t, err := l.names(r, ",;\t")
-	if err != nil {
-		return nil, err
-	}
+func (l *log) runsOf(r io.Reader, columns map[string]Column) *tableReader {
+	t := l.names(r, ",;\t")
 	columns = t.named(columns)
-	if err := errors.Join(checkAt(l.o.At), t.mapped(columns)); err != nil {
-		return nil, err
-	}
-	sum, err := t.summing(columns)
-	if err != nil {
-		return nil, err
-	}
-	s, err := t.survey(columns)
-	if err != nil {
-		return nil, err
-	}
+	failIf(errors.Join(checkAt(l.o.At), t.mapped(columns)))
+	sum := t.summing(columns)
+	s := must(t.survey(columns))
 	t.weak = s.weak
 	_, epochs := columns["epoch"]
-	return &tableReader{table: t, columns: columns, survey: s, sum: sum, epochs: epochs, head: t.names() + "\x00", known: blocks{}, equal: map[uint64]int32{}, by: map[string]int{}}, nil
+	return &tableReader{table: t, columns: columns, survey: s, sum: sum, epochs: epochs, head: t.names() + "\x00", known: blocks{}, equal: map[uint64]int32{}, by: map[string]int{}}
 }
 
 // group returns the run of a row. It returns nil and stores the row in groups if later rows may
 // belong to the same run.
-func (t *tableReader) group(number, line int, row []string) (*tableGroup, error) {
+func (t *tableReader) group(number, line int, row []string) *tableGroup {
 	labels := t.labels(row, t.columns)
 	if t.epochs {
 		key, err := json.Marshal(labels)
 		if err != nil {
-			return nil, t.l.errorAt(line, "%w", err)
+			t.l.fail(line, "%w", err)
 		}
 		if i, known := t.by[string(key)]; known {
 			t.groups[i].take(row, line)
-			return nil, nil
+			return nil
 		}
 		t.by[string(key)] = len(t.groups)
 	}
 	if t.sum != nil {
 		if i, known := t.sum.takes(t.placed(row, labels, t.columns), row, len(t.groups)); known {
 			t.groups[i].take(row, line)
-			return nil, nil
+			return nil
 		}
 	}
 	digest := sha256.Sum256([]byte(t.head + strings.Join(row, "\x00")))
@@ -174,26 +152,22 @@ func (t *tableReader) group(number, line int, row []string) (*tableGroup, error)
 	one := tableGroup{run, [][]string{row}, []int{line}, t.survey.doubts, t.known}
 	if t.epochs || t.sum != nil {
 		t.groups = append(t.groups, one)
-		return nil, nil
+		return nil
 	}
-	return &one, nil
+	return &one
 }
 
 // held yields the runs in groups, which can be built only after the last row was read.
-func (t *tableReader) held(yield func(TableRun) bool) error {
+func (t *tableReader) held(yield func(TableRun) bool) {
 	for i := range t.groups {
 		if t.sum != nil {
-			if err := t.sum.add(t.table, &t.groups[i]); err != nil {
-				return err
-			}
+			t.sum.add(t.table, &t.groups[i])
 		}
-		more, err := t.groups[i].yield(t.table, t.columns, yield)
-		if err != nil || !more {
-			return err
+		if !t.groups[i].yield(t.table, t.columns, yield) {
+			return
 		}
 		t.groups[i] = tableGroup{}
 	}
-	return nil
 }
 
 // A tableGroup is a run and its rows.
@@ -212,22 +186,22 @@ func (g *tableGroup) take(row []string, line int) {
 }
 
 // yield builds the run's result and yields it. more is false if the caller wants no further runs.
-func (g *tableGroup) yield(t *table, columns map[string]Column, yield func(TableRun) bool) (more bool, err error) {
+func (g *tableGroup) yield(t *table, columns map[string]Column, yield func(TableRun) bool) (more bool) {
 	one := newLog(t.l.o)
 	sub := &table{l: one, at: t.at, reads: t.reads, weak: t.weak, rows: g.rows, line: g.line}
 	kind, read := "train", sub.run
 	if ofLoads(columns) {
 		kind, read = "serve", sub.load
 	}
-	if err := errors.Join(read(columns), one.invalid, sub.when(&one.res, columns, g.blocks)); err != nil {
-		return false, err
-	}
+	read(columns)
+	failIf(one.invalid)
+	sub.when(&one.res, columns, g.blocks)
 	if g.Result = one.res; g.Result.Found() == 0 {
-		return false, one.errorAt(g.line[0], "no figure in any of the mapped columns")
+		one.fail(g.line[0], "no figure in any of the mapped columns")
 	}
 	g.Result.Kind, g.Result.Lines = kind, one.lines.n
 	g.Result.Notes = append(g.Result.Notes, g.doubts...)
-	return yield(g.TableRun), nil
+	return yield(g.TableRun)
 }
 
 // labels returns the values that a row has in the label columns, by our names.

@@ -23,7 +23,7 @@ func TestErrorsOfALoad(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = s.errors(Value{c.v, 7}, c.failed, c.all)
+		err = try(func() { s.errors(Value{c.v, 7}, c.failed, c.all) })
 		if (err == nil) != c.valid || err != nil && !strings.Contains(err.Error(), "log:7: ") {
 			t.Errorf("%g failed of %g, stated as %g: %v, want valid: %v", c.failed, c.all, c.v, err, c.valid)
 		}

@@ -128,15 +128,15 @@ func (s *served) asked() {
 }
 
 // rate adds the rate of right answers. v times scale is the rate of all answers in requests/s.
-func (s *served) rate(v Value, scale float64) error {
+func (s *served) rate(v Value, scale float64) {
 	if v.Number < 0 || math.IsInf(v.Number*scale*s.batch, 0) {
-		return s.l.errorAt(v.Line, "a rate of %g; want 0 or more", v.Number)
+		s.l.fail(v.Line, "a rate of %g; want 0 or more", v.Number)
 	}
 	s.answers = v.Number * scale
 	scale *= s.right
 	if v.Number*scale == 0 {
 		s.l.note("at %s no request had a right answer, so the rate is unknown", s)
-		return nil
+		return
 	}
 	note := ""
 	if s.right < 1 {
@@ -145,36 +145,34 @@ func (s *served) rate(v Value, scale float64) error {
 	s.asked()
 	s.stated(measure.RequestsPerSecond, "requests/s", v, scale, note, s.contradiction)
 	s.stated(measure.SamplesPerSecond, "samples/s", v, scale*s.batch, note, s.contradiction)
-	return nil
 }
 
 // errors adds the share of failed requests, failed / all. v is the value in the log from which it
 // was computed.
-func (s *served) errors(v Value, failed, all float64) error {
+func (s *served) errors(v Value, failed, all float64) {
 	if failed < 0 || all < failed || !(all > 0) || !(v.Number > 0) {
-		return s.l.errorAt(v.Line, "%g failed of %g requests", failed, all)
+		s.l.fail(v.Line, "%g failed of %g requests", failed, all)
 	}
 	s.requests = all
 	if failed > 0 {
 		s.l.note("at %s, %.10g of %.10g requests failed", s, failed, all)
 	}
 	s.add(measure.Errors, "", v, failed/all/v.Number, "")
-	return nil
 }
 
 // time adds a latency; v times scale is in seconds. Percentiles must come in ascending order. If
 // too many of the answers that it covers were wrong, it gets another name, so that curves leave
 // it out.
-func (s *served) time(name string, v Value, scale float64) error {
+func (s *served) time(name string, v Value, scale float64) {
 	of, rank, percentile := strings.Cut(name, "_p")
 	switch {
 	case v.Number < 0:
-		return s.l.errorAt(v.Line, "%s is %g; want 0 or more", name, v.Number)
+		s.l.fail(v.Line, "%s is %g; want 0 or more", name, v.Number)
 	case v.Number == 0:
 		s.l.note("%s is stated as 0, below the program's precision, and is left out", name)
-		return nil
+		return
 	case percentile && of == s.of && scaled(v.Number, scale) < s.above.Number:
-		return s.l.errorAt(v.Line, "P%s of %s is less than the percentile before it, on line %d: one of the two is damaged", rank, of, s.above.Line)
+		s.l.fail(v.Line, "P%s of %s is less than the percentile before it, on line %d: one of the two is damaged", rank, of, s.above.Line)
 	case percentile:
 		s.of, s.above = of, Value{scaled(v.Number, scale), v.Line}
 	}
@@ -186,7 +184,6 @@ func (s *served) time(name string, v Value, scale float64) error {
 		why = fmt.Sprintf("%s %% of the answers are wrong and counted, or late and left out: not the latency of right answers", number.Significant(100*s.wrong))
 	}
 	s.stated(name, "s", v, scale, "", why)
-	return nil
 }
 
 // mostOff is the largest relative difference that is allowed between the rate multiplied by the
@@ -226,49 +223,44 @@ var percentileFields = []loadField{{"latency 50", measure.LatencyP50, 1}, {"late
 
 // A source returns a number of a report by its name in the report. scale is the factor to the
 // unit in the number's loadField; ok is false if the report lacks the number.
-type source func(theirs string) (v Value, scale float64, ok bool, err error)
+type source func(theirs string) (v Value, scale float64, ok bool)
 
 // fields adds those of the declared numbers that a report has.
-func (s *served) fields(list []loadField, read source) error {
+func (s *served) fields(list []loadField, read source) {
 	for _, f := range list {
-		v, scale, ok, err := read(f.theirs)
-		if err == nil && ok {
-			err = s.field(f.ours, f.theirs, v, f.scale*scale)
-		}
-		if err != nil {
-			return err
+		v, scale, ok := read(f.theirs)
+		if ok {
+			s.field(f.ours, f.theirs, v, f.scale*scale)
 		}
 	}
-	return nil
 }
 
 // field adds one number of a report; v times scale is in the unit of the measure ours.
-func (s *served) field(ours, theirs string, v Value, scale float64) error {
-	m, err := measure.Find(ours)
+func (s *served) field(ours, theirs string, v Value, scale float64) {
+	m := must(measure.Find(ours))
 	switch {
-	case err != nil:
-		return err
 	case m.Unit == "s":
-		return s.time(ours, v, scale)
+		s.time(ours, v, scale)
+		return
 	case ours == measure.RequestsPerSecond:
-		return s.rate(v, scale)
+		s.rate(v, scale)
+		return
 	case v.Number < 0:
-		return s.l.errorAt(v.Line, "%s is %g; want 0 or more", theirs, v.Number)
+		s.l.fail(v.Line, "%s is %g; want 0 or more", theirs, v.Number)
 	}
 	s.add(ours, m.Unit, v, scale, "")
-	return nil
 }
 
 // unit returns the length of a unit of time in seconds.
-func (l *log) unit(ln int, name string) (float64, error) {
+func (l *log) unit(ln int, name string) float64 {
 	if name == "m" { // wrk
-		return 60, nil
+		return 60
 	}
 	u, known := number.ParseUnit(name)
 	if !known || u.Base != "s" || u.Bare || u.Inverse {
-		return 0, l.errorAt(ln, "a time in %s; valid units are h, min, s, ms, us, ns and their names", clip(name))
+		l.fail(ln, "a time in %s; valid units are h, min, s, ms, us, ns and their names", clip(name))
 	}
-	return u.Scale, nil
+	return u.Scale
 }
 
 // ofLoads reports whether the rows of a table are loads, according to its mapped columns.
@@ -278,72 +270,60 @@ func ofLoads(columns map[string]Column) bool {
 
 // load adds the figures of a row that describes a load. Its rate and its latencies are taken to
 // cover right answers only, because a table does not say.
-func (t *table) load(columns map[string]Column) error {
+func (t *table) load(columns map[string]Column) {
 	l := t.l
-	cell := func(ours string) (v Value, scale float64, ok bool, err error) {
-		v, scale, ok, err = t.cell(0, ours)
-		if err == nil && ok && v.Number < 0 {
-			err = l.errorAt(v.Line, "%s is %g; want 0 or more", ours, v.Number)
+	cell := func(ours string) (v Value, scale float64, ok bool) {
+		v, scale, ok = t.cell(0, ours)
+		if ok && v.Number < 0 {
+			l.fail(v.Line, "%s is %g; want 0 or more", ours, v.Number)
 		}
-		return v, scale, ok, err
+		return v, scale, ok
 	}
 	at := map[string]float64{}
 	for _, key := range Coordinates {
-		v, scale, ok, err := cell(key)
-		if err != nil {
-			return err
-		}
+		v, scale, ok := cell(key)
 		if ok {
 			at[key] = scaled(v.Number, scale)
 		}
 	}
 	if _, within := columns[measure.RateWithinLimit]; within {
-		return t.within(columns, at, cell)
+		t.within(columns, at, cell)
+		return
 	}
-	s, err := l.under(t.line[0], at)
-	if err != nil {
-		return err
-	}
+	s := must(l.under(t.line[0], at))
 	for _, name := range loadFigures {
-		v, scale, ok, err := cell(name)
-		if err != nil {
-			return err
-		}
+		v, scale, ok := cell(name)
 		if !ok {
 			continue
 		}
 		if name == measure.Errors && scaled(v.Number, scale) > 1 {
-			return l.errorAt(v.Line, "errors of %g; they are a share of the requests, not a count: divide a count by the requests; for percent write %s", v.Number, mapping(name, columns[name].Name, "%"))
+			l.fail(v.Line, "errors of %g; they are a share of the requests, not a count: divide a count by the requests; for percent write %s", v.Number, mapping(name, columns[name].Name, "%"))
 		}
-		if err := s.field(name, name, v, scale); err != nil {
-			return err
-		}
+		s.field(name, name, v, scale)
 	}
-	return nil
 }
 
 // within adds the figure of a row that states, for a batch, the highest rate within a latency
 // limit.
-func (t *table) within(columns map[string]Column, at map[string]float64, cell func(string) (Value, float64, bool, error)) error {
+func (t *table) within(columns map[string]Column, at map[string]float64, cell func(string) (Value, float64, bool)) {
 	for _, other := range slices.Concat(loadFigures, []string{measure.Rate, measure.Threads}) {
 		if _, mapped := columns[other]; mapped && other != measure.RateWithinLimit {
-			return t.l.errorAt(t.line[0], "%s belongs to a batch, and %s to a load: put them into two tables", measure.RateWithinLimit, other)
+			t.l.fail(t.line[0], "%s belongs to a batch, and %s to a load: put them into two tables", measure.RateWithinLimit, other)
 		}
 	}
-	v, scale, ok, err := cell(measure.RateWithinLimit)
-	if err != nil || !ok {
-		return err
+	v, scale, ok := cell(measure.RateWithinLimit)
+	if !ok {
+		return
 	}
 	if !(v.Number > 0) {
-		return t.l.errorAt(v.Line, "%s is %g; want more than 0, or an empty cell where none was found", measure.RateWithinLimit, v.Number)
+		t.l.fail(v.Line, "%s is %g; want more than 0, or an empty cell where none was found", measure.RateWithinLimit, v.Number)
 	}
 	if err := checkAt(at); err != nil {
-		return t.l.errorAt(v.Line, "%w", err)
+		t.l.fail(v.Line, "%w", err)
 	}
 	batch := map[string]any{measure.Batch: 1.0}
 	for key, x := range at {
 		batch[key] = x
 	}
 	t.l.add(metrics.Event{Figure: &metrics.Figure{Name: measure.RateWithinLimit, Value: scaled(v.Number, scale), Unit: "requests/s", At: batch}}, scale, v)
-	return nil
 }

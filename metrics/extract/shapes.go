@@ -326,13 +326,10 @@ func (s *survey) eachRow(f func(t *table, r surveyed) error) error {
 // contradict compares the two rates in one row. It ignores cells that are not numbers, which
 // other checks report.
 func (s *survey) contradict(t *table, r surveyed, all, one ratedColumn) error {
-	a, okA, errA := t.value(0, all.name)
-	b, okB, errB := t.value(0, one.name)
-	if r.workers < 1 || !okA || !okB || errors.Join(errA, errB) != nil || !(a.Number > 0) || !(b.Number > 0) {
-		return nil
-	}
-	n, err := t.counts(0, perDevice)
-	if err != nil {
+	a, okA := t.readable(0, all.name)
+	b, okB := t.readable(0, one.name)
+	n := 0.0
+	if r.workers < 1 || !okA || !okB || !(a.Number > 0) || !(b.Number > 0) || try(func() { n = t.counts(0, perDevice) }) != nil {
 		return nil
 	}
 	row := t.rows[0]
@@ -372,7 +369,7 @@ func (s *survey) impossible() error {
 		if s.loads {
 			return s.overload(t, r, threads, rate)
 		}
-		if v, ok, err := t.value(0, nodes); nodes != "" && err == nil && ok && r.workers > 0 && v.Number > r.workers {
+		if v, ok := t.readable(0, nodes); nodes != "" && ok && r.workers > 0 && v.Number > r.workers {
 			return s.l.errorAt(r.line, "%g nodes and %g workers: a worker is a process on one node, usually one per GPU; map the column that counts them, --map workers=COLUMN (now %s), or the one that counts nodes, --map nodes=COLUMN (now %s)", v.Number, r.workers, clip(workers), clip(nodes))
 		}
 		return nil
@@ -393,12 +390,12 @@ func (s *survey) overload(t *table, r surveyed, threads, rate string) error {
 		return nil
 	}
 	got := r.values[answered]
-	if v, _, ok, err := t.cell(0, measure.Rate); rate != "" && err == nil && ok && got > mostAnswers*v.Number*s.reads[measure.Rate].scale && v.Number > 0 {
+	if v, ok := t.readable(0, rate); rate != "" && ok && got > mostAnswers*v.Number*s.reads[measure.Rate].scale && v.Number > 0 {
 		return s.l.errorAt(r.line, "%s answers/s at %s requests/s: a service cannot answer more than it is sent; if column %s is not the request rate, leave it out or write %s; if column %s is in another unit, say which, like %s",
 			write(got), write(v.Number*s.reads[measure.Rate].scale), clip(rate), labelled(rate), clip(s.reads[measure.RequestsPerSecond].Name), mapping(measure.RequestsPerSecond, s.reads[measure.RequestsPerSecond].Name, "requests/min"))
 	}
 	inFlight := s.l.o.At[measure.Threads]
-	if v, ok, err := t.value(0, threads); threads != "" && err == nil && ok {
+	if v, ok := t.readable(0, threads); threads != "" && ok {
 		inFlight = v.Number
 	}
 	if !(inFlight > 0) {

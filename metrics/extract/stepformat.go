@@ -28,7 +28,7 @@ type stepFormat struct {
 	others    []stepLine     // tried before line
 
 	// more handles what fields cannot declare. It is called before them for each accepted line.
-	more func(s *stepLog, ln line, step int, fields parts) error
+	more func(s *stepLog, ln line, step int, fields parts)
 }
 
 // A stepField maps a field of a line to our figure; scale is the factor to the figure's unit. If
@@ -43,22 +43,20 @@ type stepField struct {
 // A stepLine is another kind of line in a log of steps, with the function that handles it.
 type stepLine struct {
 	re   *regexp.Regexp
-	take func(s *stepLog, ln line, m []string) error
+	take func(s *stepLog, ln line, m []string)
 }
 
 // evaluationLine declares a line with the loss of an evaluation. The first two groups of re are
 // the step and the loss.
 func evaluationLine(re *regexp.Regexp) stepLine {
-	return stepLine{re, func(s *stepLog, ln line, m []string) error { return s.evaluationAt(ln, m[1], m[2]) }}
+	return stepLine{re, func(s *stepLog, ln line, m []string) { s.evaluationAt(ln, m[1], m[2]) }}
 }
 
 // read reads a whole log of this format.
-func (f *stepFormat) read(l *log, r io.Reader) error {
+func (f *stepFormat) read(l *log, r io.Reader) {
 	s := f.log(l)
-	if err := l.each(r, s.read); err != nil {
-		return err
-	}
-	return s.finish()
+	l.each(r, s.read)
+	s.finish()
 }
 
 func (f *stepFormat) log(l *log) *stepLog {
@@ -68,57 +66,49 @@ func (f *stepFormat) log(l *log) *stepLog {
 }
 
 // read parses a line as the format declares.
-func (s *stepLog) read(ln line) error {
+func (s *stepLog) read(ln line) {
 	f := s.format
 	for _, other := range f.others {
 		if m := other.re.FindStringSubmatch(ln.text); m != nil {
-			return other.take(s, ln, m)
+			other.take(s, ln, m)
+			return
 		}
 	}
 	m := f.line.FindStringSubmatch(ln.text)
 	if m == nil {
-		return nil
+		return
 	}
 	if s.from.taken && ln.source != s.from.source {
 		s.otherRank(ln, m)
-		return nil
+		return
 	}
 	if len(f.needs) == 0 && f.step == "" { // check other ranks' lines only if the format needs their fields
-		step, ok, err := s.takesText(ln, m[f.line.SubexpIndex("step")])
-		if !ok {
-			return err
+		if step, ok := s.takesText(ln, m[f.line.SubexpIndex("step")]); ok {
+			s.declared(ln, step, f.split(s.l, ln.number, m))
 		}
-		fields, err := f.split(s.l, ln.number, m)
-		if err != nil {
-			return err
-		}
-		return s.declared(ln, step, fields)
+		return
 	}
-	fields, err := f.split(s.l, ln.number, m)
-	if err != nil || slices.ContainsFunc(f.needs, func(name string) bool { _, has := fields[name]; return !has }) {
-		return err
+	fields := f.split(s.l, ln.number, m)
+	if slices.ContainsFunc(f.needs, func(name string) bool { _, has := fields[name]; return !has }) {
+		return
 	}
 	text, own := fields[f.step]
 	if !own {
 		text = m[f.line.SubexpIndex("step")]
 	}
-	step, ok, err := s.takesText(ln, text)
-	if !ok {
-		return err
+	if step, ok := s.takesText(ln, text); ok {
+		s.declared(ln, step, fields)
 	}
-	return s.declared(ln, step, fields)
 }
 
 // takesText is like takes, for a step number in text form, which it also returns.
-func (s *stepLog) takesText(ln line, text string) (step int, ok bool, err error) {
-	if step, err = s.l.whole(ln.number, text); err == nil {
-		ok, err = s.takes(ln, step)
-	}
-	return step, ok, err
+func (s *stepLog) takesText(ln line, text string) (step int, ok bool) {
+	step = s.l.whole(ln.number, text)
+	return step, s.takes(ln, step)
 }
 
 // split returns the fields of a line that the expression line has matched as m.
-func (f *stepFormat) split(l *log, ln int, m []string) (parts, error) {
+func (f *stepFormat) split(l *log, ln int, m []string) parts {
 	at := f.line.SubexpIndex("fields")
 	switch {
 	case at >= 0 && f.pair == nil:
@@ -130,11 +120,9 @@ func (f *stepFormat) split(l *log, ln int, m []string) (parts, error) {
 	case at >= 0:
 		fields := parts{}
 		for _, pair := range f.pair.FindAllStringSubmatch(m[at], -1) {
-			if err := fields.put(l, ln, pair[1], pair[2]); err != nil {
-				return nil, err
-			}
+			fields.put(l, ln, pair[1], pair[2])
 		}
-		return fields, nil
+		return fields
 	}
 	fields := parts{}
 	for i, name := range f.line.SubexpNames() {
@@ -142,25 +130,18 @@ func (f *stepFormat) split(l *log, ln int, m []string) (parts, error) {
 			fields[name] = m[i]
 		}
 	}
-	return fields, nil
+	return fields
 }
 
 // declared adds the declared fields of an accepted line.
-func (s *stepLog) declared(ln line, step int, fields parts) error {
+func (s *stepLog) declared(ln line, step int, fields parts) {
 	f := s.format
 	if x, ok := fields[f.batch]; ok {
-		v, err := s.l.parse(ln.number, x)
-		if err != nil {
-			return err
-		}
-		if err := s.batchOf(v); err != nil {
-			return err
-		}
+		v := s.l.parse(ln.number, x)
+		s.batchOf(v)
 	}
 	if f.more != nil {
-		if err := f.more(s, ln, step, fields); err != nil {
-			return err
-		}
+		f.more(s, ln, step, fields)
 	}
 	for _, field := range f.fields {
 		x, ok := fields[field.theirs]
@@ -171,9 +152,7 @@ func (s *stepLog) declared(ln line, step int, fields parts) error {
 			}
 		}
 		if ok {
-			if err := s.number(ln.number, field.ours, ungrouped(x), field.scale); err != nil {
-				return err
-			}
+			s.number(ln.number, field.ours, ungrouped(x), field.scale)
 		}
 	}
 	if f.ignored != nil {
@@ -181,10 +160,10 @@ func (s *stepLog) declared(ln line, step int, fields parts) error {
 	}
 	for _, name := range f.losses {
 		if x, ok := fields[name]; ok {
-			return s.lossOf(ln.number, "step", float64(step), x)
+			s.lossOf(ln.number, "step", float64(step), x)
+			return
 		}
 	}
-	return nil
 }
 
 // reads reports whether a field is read, or is known not to be a measure.

@@ -96,9 +96,9 @@ func newStepLog(l *log, program string, starting int) *stepLog {
 }
 
 // takes reports whether the line is the one that counts for its step.
-func (s *stepLog) takes(ln line, step int) (bool, error) {
+func (s *stepLog) takes(ln line, step int) bool {
 	if !s.from.takes(ln) {
-		return false, nil
+		return false
 	}
 	s.at = ln.time()
 	switch {
@@ -106,14 +106,14 @@ func (s *stepLog) takes(ln line, step int) (bool, error) {
 		s.began, s.before = step, step
 	case step <= s.last && s.overlaps():
 		s.l.note("several processes print without a prefix (times of day overlap); only the first line of each step is read")
-		return false, nil
+		return false
 	case step == s.last || step == s.before && !s.dated():
 		s.l.note("some steps are stated more than once, by several ranks or after a restart; the first line of each counts")
-		return false, nil
+		return false
 	case step > s.last:
 		s.before = s.last
 	case step <= s.began:
-		return false, s.l.errorAt(ln.number, "step %d again, after step %d in line %d: two runs. One log is one run: split it; if these are ranks of one run, log one of them, or give each a prefix (srun -l, torchrun)", step, s.last, s.line)
+		s.l.fail(ln.number, "step %d again, after step %d in line %d: two runs. One log is one run: split it; if these are ranks of one run, log one of them, or give each a prefix (srun -l, torchrun)", step, s.last, s.line)
 	default:
 		s.l.note("training goes back from step %d to step %d in line %d: a restart from a checkpoint. Rates leave out %s and the time between the starts",
 			s.last, step, ln.number, s.leftOut())
@@ -125,7 +125,7 @@ func (s *stepLog) takes(ln line, step int) (bool, error) {
 	s.last, s.line = step, ln.number
 	s.lines++
 	s.clock.step(step, s.at)
-	return true, nil
+	return true
 }
 
 // earlier is how many seconds another rank's line may precede the first line of a start.
@@ -167,40 +167,36 @@ func (s *stepLog) leftOut() string {
 }
 
 // add records a number of the current step; v times scale is in the figure's unit.
-func (s *stepLog) add(name string, v Value, scale float64) error {
+func (s *stepLog) add(name string, v Value, scale float64) {
 	if s.scale[name] = scale; slices.ContainsFunc(atPeak, func(f metrics.Figure) bool { return f.Name == name }) {
 		switch {
 		case v.Number < 0:
-			return s.l.errorAt(v.Line, "%s of %g; want 0 or more", name, v.Number)
+			s.l.fail(v.Line, "%s of %g; want 0 or more", name, v.Number)
 		case v.Number == 0: // the program does not count it on this device
-			return nil
+			return
 		}
 		s.measured[name] = append(s.measured[name], v)
-		return nil
+		return
 	}
 	switch {
 	case v.Number < 0:
-		return s.l.errorAt(v.Line, "%s of %g; want 0 or more", name, v.Number)
+		s.l.fail(v.Line, "%s of %g; want 0 or more", name, v.Number)
 	case s.lines <= s.starting:
-		return nil
+		return
 	case v.Number == 0: // below the printed precision, or not counted
 		s.l.note("%s states a %s of 0, which is left out", s.program, name)
-		return nil
+		return
 	case name == reportedMFU && v.Number*scale > 1:
 		s.l.note("%s states an MFU of %.4g %% in line %d, which is impossible: its peak or its FLOP count is wrong; %s is left out", s.program, v.Number*scale*100, v.Line, reportedMFU)
-		return nil
+		return
 	}
 	s.measured[name] = append(s.measured[name], v)
-	return nil
 }
 
 // number is like add, for a number in text form.
-func (s *stepLog) number(ln int, name, text string, scale float64) error {
-	v, err := s.l.parse(ln, text)
-	if err != nil {
-		return err
-	}
-	return s.add(name, v, scale)
+func (s *stepLog) number(ln int, name, text string, scale float64) {
+	v := s.l.parse(ln, text)
+	s.add(name, v, scale)
 }
 
 // undefinedLoss lists how programs write a loss that is not finite.
@@ -208,68 +204,58 @@ var undefinedLoss = []string{"nan", "inf", "-inf", "+inf", "-nan", "infinity", "
 
 // lossOf adds the loss of the current step. The coordinate at is "step" or "epoch", and step is
 // its value.
-func (s *stepLog) lossOf(ln int, at string, step float64, text string) error {
+func (s *stepLog) lossOf(ln int, at string, step float64, text string) {
 	if slices.Contains(undefinedLoss, strings.ToLower(text)) {
 		s.undefined = ln
-		return nil
+		return
 	}
-	v, err := s.l.parse(ln, text)
-	if err != nil {
-		return err
-	}
+	v := s.l.parse(ln, text)
 	s.loss, s.undefined = v, 0
 	s.stated = append(s.stated, statedLoss{lossAt, at, step, v, s.at})
-	return nil
 }
 
 // evaluationOf adds the loss of an evaluation. It adds the loss once if several ranks print it.
-func (s *stepLog) evaluationOf(ln int, at string, step float64, text string) error {
+func (s *stepLog) evaluationOf(ln int, at string, step float64, text string) {
 	if slices.Contains(undefinedLoss, strings.ToLower(text)) {
 		s.l.note("the evaluation in line %d has no finite loss", ln)
-		return nil
+		return
 	}
-	v, err := s.l.parse(ln, text)
-	if err != nil {
-		return err
-	}
+	v := s.l.parse(ln, text)
 	s.evalLoss = v
 	s.stated = append(s.stated, statedLoss{evalLossAt, at, step, v, s.at})
-	return nil
 }
 
 // evaluationAt is like evaluationOf with a step as the coordinate. Only the first line with that
 // step counts.
-func (s *stepLog) evaluationAt(ln line, step, text string) error {
-	n, err := s.l.whole(ln.number, step)
-	if err != nil || !s.from.takes(ln) || s.evalLoss.Line > 0 && s.evaluated == n {
-		return err
+func (s *stepLog) evaluationAt(ln line, step, text string) {
+	n := s.l.whole(ln.number, step)
+	if !s.from.takes(ln) || s.evalLoss.Line > 0 && s.evaluated == n {
+		return
 	}
 	s.evaluated, s.at = n, ln.time()
-	return s.evaluationOf(ln.number, "step", float64(n), text)
+	s.evaluationOf(ln.number, "step", float64(n), text)
 }
 
 // batchOf sets the samples per step. If they change, steps before and after are not comparable,
 // so earlier values are dropped.
-func (s *stepLog) batchOf(v Value) error {
+func (s *stepLog) batchOf(v Value) {
 	switch {
 	case !(v.Number >= 1) || v.Number != math.Trunc(v.Number) || v.Number > metrics.MaxSamples:
-		return s.l.errorAt(v.Line, "a global batch of %g; want a whole number, 1 or more", v.Number)
+		s.l.fail(v.Line, "a global batch of %g; want a whole number, 1 or more", v.Number)
 	case s.batch.Line > 0 && s.batch.Number != v.Number:
 		s.l.note("the global batch changes in line %d from %g to %g samples: rates are those of the last batch", v.Line, s.batch.Number, v.Number)
 		s.another()
 	}
 	s.batch = v
-	return nil
 }
 
 // tokensOf sets the tokens per sample. If they change, earlier values are dropped.
-func (s *stepLog) tokensOf(v Value) error {
+func (s *stepLog) tokensOf(v Value) {
 	if s.tokens.Line > 0 && s.tokens.Number != v.Number {
 		s.l.note("a sample has %g tokens up to line %d, and %g from there on: rates are those of the last ones", s.tokens.Number, v.Line, v.Number)
 		s.another()
 	}
 	s.tokens = v
-	return nil
 }
 
 // another drops the values recorded so far, because the size of the steps has changed.
@@ -307,24 +293,21 @@ func (s *stepLog) devices() float64 {
 type parts map[string]string
 
 // put adds a field. A repeated name means that two lines were mixed.
-func (f parts) put(l *log, ln int, name, value string) error {
+func (f parts) put(l *log, ln int, name, value string) {
 	name = strings.TrimSpace(name)
 	if _, twice := f[name]; twice {
-		return l.errorAt(ln, "%s stands twice in the line: it is damaged", clip(name))
+		l.fail(ln, "%s stands twice in the line: it is damaged", clip(name))
 	}
 	f[name] = strings.TrimSpace(value)
-	return nil
 }
 
 // fieldsOf returns the fields of a line, which have the form "name: value".
-func (l *log) fieldsOf(ln int, text, separator string) (parts, error) {
+func (l *log) fieldsOf(ln int, text, separator string) parts {
 	f := parts{}
 	for part := range strings.SplitSeq(text, separator) {
 		if name, value, ok := strings.Cut(part, ":"); ok {
-			if err := f.put(l, ln, name, value); err != nil {
-				return nil, err
-			}
+			f.put(l, ln, name, value)
 		}
 	}
-	return f, nil
+	return f
 }

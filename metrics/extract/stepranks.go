@@ -18,8 +18,8 @@ var compared = []string{tokensPerGPU, stepSeconds}
 // otherRank records the figures that another rank states for a step.
 func (s *stepLog) otherRank(ln line, m []string) {
 	s.from.others = true
-	fields, err := s.format.split(s.l, ln.number, m)
-	if err != nil {
+	var fields parts
+	if try(func() { fields = s.format.split(s.l, ln.number, m) }) != nil {
 		return // that rank's line is damaged; it is not needed
 	}
 	for _, name := range compared {
@@ -34,12 +34,12 @@ func (s *stepLog) otherRank(ln line, m []string) {
 			if !ok {
 				continue
 			}
-			v, err := s.l.parse(ln.number, ungrouped(text))
-			if list := s.others[ln.source]; err == nil && len(list) < mostOthers && (list != nil || len(s.others) < mostOthers) {
+			x, ok := parsed(ungrouped(text))
+			if list := s.others[ln.source]; ok && len(list) < mostOthers && (list != nil || len(s.others) < mostOthers) {
 				if s.others == nil {
 					s.others = map[string][]float64{}
 				}
-				s.others[ln.source] = append(list, v.Number)
+				s.others[ln.source] = append(list, x)
 			}
 			return
 		}

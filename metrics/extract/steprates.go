@@ -11,10 +11,10 @@ import (
 )
 
 // finish adds the run's figures at the end of the log.
-func (s *stepLog) finish() error {
+func (s *stepLog) finish() {
 	l := s.l
 	if s.line == 0 {
-		return nil
+		return
 	}
 	s.from.note(l)
 	s.ranksDiffer()
@@ -27,9 +27,7 @@ func (s *stepLog) finish() error {
 		rated = true
 		f.Reduce = "median"
 		f.Note = strings.Join(slices.DeleteFunc([]string{f.Note, "the median over the log's lines, without " + s.leftOut()}, func(s string) bool { return s == "" }), "; ")
-		if err := l.reduce(f, s.scale[f.Name], values); err != nil {
-			return err
-		}
+		l.reduce(f, s.scale[f.Name], values)
 	}
 	if !rated {
 		why := "the log has nothing beyond " + s.leftOut() + ", in which programs compile and fill caches"
@@ -38,170 +36,139 @@ func (s *stepLog) finish() error {
 		}
 		l.note("no rate is taken: %s", why)
 	}
-	if err := s.peaks(); err != nil {
-		return err
-	}
-	if err := s.rates(); err != nil {
-		return err
-	}
+	s.peaks()
+	s.rates()
 	s.losses()
-	return nil
 }
 
 // peaks adds the memory figures.
-func (s *stepLog) peaks() error {
+func (s *stepLog) peaks() {
 	for _, f := range atPeak {
 		values := s.measured[f.Name]
 		if len(values) == 0 {
 			continue
 		}
 		f.Reduce, f.Note = "max", "of a device, of the ranks that are read; the largest that the log states"
-		if err := s.l.reduce(f, s.scale[f.Name], values); err != nil {
-			return err
-		}
+		s.l.reduce(f, s.scale[f.Name], values)
 	}
-	return nil
 }
 
 // rates adds the rates over all devices: samples/s if the samples per step are known, tokens/s if
 // the tokens per step are.
-func (s *stepLog) rates() error {
-	if err := s.samplesRate(); err != nil {
-		return err
-	}
-	if err := s.sequence(); err != nil {
-		return err
-	}
+func (s *stepLog) rates() {
+	s.samplesRate()
+	s.sequence()
 	if len(s.measured[tokensPerGPU]) > 0 {
-		return s.deviceTokens()
+		s.deviceTokens()
+		return
 	}
-	return s.stepTokensRate()
+	s.stepTokensRate()
 }
 
 // over adds the rate f: each (an amount per step) divided by the median step time.
-func (s *stepLog) over(f metrics.Figure, each float64) error {
+func (s *stepLog) over(f metrics.Figure, each float64) {
 	seconds := s.measured[stepSeconds]
-	median, err := reduceBy("median", numbers(seconds))
-	if err != nil {
-		return err
-	}
+	median := must(reduceBy("median", numbers(seconds)))
 	if f.Value = each / scaled(median, s.scale[stepSeconds]); !finite(f.Value) {
-		return s.l.errorAt(seconds[len(seconds)-1].Line, "%s is not a finite number", f.Name)
+		s.l.fail(seconds[len(seconds)-1].Line, "%s is not a finite number", f.Name)
 	}
 	if len(seconds) > 1 {
 		f.Reduce = "median"
 	}
 	s.l.add(metrics.Event{Figure: &f}, f.Value/median, seconds...)
-	return nil
 }
 
-func (s *stepLog) samplesRate() error {
+func (s *stepLog) samplesRate() {
 	seconds := s.measured[stepSeconds]
 	switch {
 	case len(s.samples) > 0:
-		return s.statedSamples(seconds)
+		s.statedSamples(seconds)
+		return
 	case s.batch.Line > 0 && len(seconds) > 0:
-		return s.over(metrics.Figure{Name: metrics.FigureThroughput, Unit: "samples/s", Note: "the global batch over the median step time; a sample is a sequence"}, s.batch.Number)
+		s.over(metrics.Figure{Name: metrics.FigureThroughput, Unit: "samples/s", Note: "the global batch over the median step time; a sample is a sequence"}, s.batch.Number)
+		return
 	}
-	return nil
 }
 
 // deviceTokens adds the tokens/s of all devices, computed from the stated tokens/s of one.
-func (s *stepLog) deviceTokens() error {
+func (s *stepLog) deviceTokens() {
 	l, n, each := s.l, s.devices(), s.measured[tokensPerGPU]
-	median, err := reduceBy("median", numbers(each))
-	if err != nil {
-		return err
-	}
-	if err := s.utilisation(scaled(median, s.scale[tokensPerGPU]), func(f metrics.Figure, scale float64) error {
+	median := must(reduceBy("median", numbers(each)))
+	s.utilisation(scaled(median, s.scale[tokensPerGPU]), func(f metrics.Figure, scale float64) {
 		f.Reduce = "median"
-		return l.reduce(f, s.scale[tokensPerGPU]*scale, each)
-	}); err != nil {
-		return err
-	}
+		l.reduce(f, s.scale[tokensPerGPU]*scale, each)
+	})
 	switch {
 	case s.undivided != "":
 		l.note("%s is left out, because the number of devices to multiply a device's rate by is unknown: %s", tokensPerSecond, s.undivided)
-		return nil
+		return
 	case n == 0:
 		l.note("%s needs the number of devices, which the log does not say: give --workers", tokensPerSecond)
-		return nil
+		return
 	}
 	taken := ""
 	if l.res.Workers == 0 {
 		taken = ", for which the workers are taken"
 	}
 	l.note("%s is a device's rate times the number of devices%s, not a measured aggregate", tokensPerSecond, taken)
-	return l.reduce(metrics.Figure{Name: tokensPerSecond, Unit: "tokens/s", Better: "higher", Reduce: "median", Note: "a device's rate times the number of devices"}, s.scale[tokensPerGPU]*n, each)
+	l.reduce(metrics.Figure{Name: tokensPerSecond, Unit: "tokens/s", Better: "higher", Reduce: "median", Note: "a device's rate times the number of devices"}, s.scale[tokensPerGPU]*n, each)
 }
 
 // stepTokensRate adds the tokens/s of all devices and of one device, computed from the tokens per
 // step.
-func (s *stepLog) stepTokensRate() error {
+func (s *stepLog) stepTokensRate() {
 	seconds, n := s.measured[stepSeconds], s.devices()
 	if len(seconds) == 0 || s.stepTokens.Line == 0 && (s.batch.Line == 0 || !(s.tokens.Number > 0)) {
-		return nil
+		return
 	}
 	tokens, of := s.stepTokens.Number, "the tokens of a step"
 	if s.stepTokens.Line == 0 {
 		tokens, of = s.batch.Number*s.tokens.Number, "the global batch times the sequence length"
 	}
-	if err := s.over(metrics.Figure{Name: tokensPerSecond, Unit: "tokens/s", Better: "higher", Note: of + " over the median step time"}, tokens); err != nil || n == 0 {
-		return err
+	if s.over(metrics.Figure{Name: tokensPerSecond, Unit: "tokens/s", Better: "higher", Note: of + " over the median step time"}, tokens); n == 0 {
+		return
 	}
-	if err := s.over(metrics.Figure{Name: tokensPerGPU, Unit: "tokens/s", Note: of + " over the median step time and the number of devices"}, tokens/n); err != nil {
-		return err
-	}
-	median, err := reduceBy("median", numbers(seconds))
-	if err != nil {
-		return err
-	}
-	return s.utilisation(tokens/n/scaled(median, s.scale[stepSeconds]), func(f metrics.Figure, scale float64) error { return s.over(f, tokens/n*scale) })
+	s.over(metrics.Figure{Name: tokensPerGPU, Unit: "tokens/s", Note: of + " over the median step time and the number of devices"}, tokens/n)
+	median := must(reduceBy("median", numbers(seconds)))
+	s.utilisation(tokens/n/scaled(median, s.scale[stepSeconds]), func(f metrics.Figure, scale float64) { s.over(f, tokens/n*scale) })
 }
 
 // statedSamples adds the samples/s that the log states, unless the batch divided by the step time
 // contradicts them.
-func (s *stepLog) statedSamples(seconds []Value) error {
+func (s *stepLog) statedSamples(seconds []Value) {
 	f := metrics.Figure{Name: metrics.FigureThroughput, Unit: "samples/s", Reduce: "median", Note: "as the program states it, of all devices; a sample is a sequence"}
-	stated, err := reduceBy("median", numbers(s.samples))
-	if err != nil {
-		return err
-	}
+	stated := must(reduceBy("median", numbers(s.samples)))
 	if each, err := reduceBy("median", numbers(seconds)); err == nil && s.batch.Line > 0 {
 		if own := s.batch.Number / scaled(each, s.scale[stepSeconds]); stated > sameValue*own || own > sameValue*stated {
 			f = s.l.contradicted(f, fmt.Sprintf("it states %.4g samples/s; its batch of %g over the time of a step is %.4g", stated, s.batch.Number, own))
 		}
 	}
-	return s.l.reduce(f, 1, s.samples)
+	s.l.reduce(f, 1, s.samples)
 }
 
 // sequence sets the tokens per sample to the model's sequence length if the log does not state
 // them.
-func (s *stepLog) sequence() error {
+func (s *stepLog) sequence() {
 	m := s.l.o.Model
 	switch {
 	case m == nil:
 	case s.tokens.Line == 0:
 		s.tokens.Number = float64(m.Sequence)
 	case s.tokens.Number != float64(m.Sequence):
-		return s.l.errorAt(s.tokens.Line, "a sample has %g tokens; the model has sequence = %d", s.tokens.Number, m.Sequence)
+		s.l.fail(s.tokens.Line, "a sample has %g tokens; the model has sequence = %d", s.tokens.Number, m.Sequence)
 	}
-	return nil
 }
 
 // utilisation adds the MFU by each convention if the model and the device are known. tokens is
 // the rate of one device in tokens/s. The function add appends a figure; scale is the factor from
 // a rate in tokens/s to the figure.
-func (s *stepLog) utilisation(tokens float64, add func(f metrics.Figure, scale float64) error) error {
+func (s *stepLog) utilisation(tokens float64, add func(f metrics.Figure, scale float64)) {
 	l := s.l
 	if l.o.Model == nil {
-		return nil
+		return
 	}
 	l.utilised = true
-	peak, err := l.o.Model.Peak()
-	if err != nil {
-		return err
-	}
+	peak := must(l.o.Model.Peak())
 	for _, c := range measure.Conventions {
 		flops, err := c.FLOPs(l.o.Model.Architecture)
 		if err == nil {
@@ -212,24 +179,19 @@ func (s *stepLog) utilisation(tokens float64, add func(f metrics.Figure, scale f
 			continue
 		}
 		f := metrics.Figure{Name: mfuBy + c.Name, Note: fmt.Sprintf("%.4g FLOPs a token: %s; of a peak of %.4g TFLOP/s in %s", flops, c.Says, peak/1e12, l.o.Model.Dtype)}
-		if err := add(f, flops/peak); err != nil {
-			return err
-		}
+		add(f, flops/peak)
 		if c.Name == s.convention {
 			s.restated(flops*tokens, tokens, flops*tokens/peak)
 		}
-		if err := s.hardware(c, tokens, peak, add); err != nil {
-			return err
-		}
+		s.hardware(c, tokens, peak, add)
 	}
-	return nil
 }
 
 // hardware adds the HFU by a convention if it is known which operations are recomputed.
-func (s *stepLog) hardware(c measure.Convention, tokens, peak float64, add func(f metrics.Figure, scale float64) error) error {
+func (s *stepLog) hardware(c measure.Convention, tokens, peak float64, add func(f metrics.Figure, scale float64)) {
 	m := s.l.o.Model
 	if m.Recompute == "" {
-		return nil
+		return
 	}
 	flops, err := c.HardwareFLOPs(m.Architecture, m.Recompute)
 	if err == nil {
@@ -237,9 +199,9 @@ func (s *stepLog) hardware(c measure.Convention, tokens, peak float64, add func(
 	}
 	if err != nil {
 		s.l.note("no %s%s: %v", hfuBy, c.Name, err)
-		return nil
+		return
 	}
-	return add(metrics.Figure{Name: hfuBy + c.Name, Note: fmt.Sprintf("%.4g FLOPs a token with what is computed again (%s); of a peak of %.4g TFLOP/s in %s", flops, m.Recompute, peak/1e12, m.Dtype)}, flops/peak)
+	add(metrics.Figure{Name: hfuBy + c.Name, Note: fmt.Sprintf("%.4g FLOPs a token with what is computed again (%s); of a peak of %.4g TFLOP/s in %s", flops, m.Recompute, peak/1e12, m.Dtype)}, flops/peak)
 }
 
 // restated adds a note if the FLOP/s and the MFU that the program states differ from what its

@@ -18,13 +18,13 @@ type summing struct {
 }
 
 // summing returns the grouping by the column Options.Sum; nil if that is unset.
-func (t *table) summing(columns map[string]Column) (*summing, error) {
+func (t *table) summing(columns map[string]Column) *summing {
 	if t.l.o.Sum == "" {
-		return nil, nil
+		return nil
 	}
 	at, has := t.at[t.l.o.Sum]
 	if !has {
-		return nil, fmt.Errorf("%s: no column %q to sum over; the file has %s", t.l.o.File, t.l.o.Sum, t.names())
+		fail(fmt.Errorf("%s: no column %q to sum over; the file has %s", t.l.o.File, t.l.o.Sum, t.names()))
 	}
 	s := &summing{column: at, open: map[string]int{}}
 	for ours, c := range columns {
@@ -32,20 +32,20 @@ func (t *table) summing(columns map[string]Column) (*summing, error) {
 		r := t.reads[ours]
 		switch {
 		case c.Name == t.l.o.Sum:
-			return nil, fmt.Errorf("%s: column %q is mapped to %s, and rows are summed over it; leave one out", t.l.o.File, c.Name, ours)
+			fail(fmt.Errorf("%s: column %q is mapped to %s, and rows are summed over it; leave one out", t.l.o.File, c.Name, ours))
 		case !figure || c.Label || ours == "rate":
 		case !strings.HasSuffix(base, "/s") || r.each:
-			return nil, fmt.Errorf("%s: rates of parts add up, and %s is none; leave it out", t.l.o.File, ours)
+			fail(fmt.Errorf("%s: rates of parts add up, and %s is none; leave it out", t.l.o.File, ours))
 		case r.per != "" || ours == tokensPerGPU:
-			return nil, fmt.Errorf("%s: column %s is of one %s by its name, and the parts add up to all of them; write %s", t.l.o.File, clip(c.Name), perDevice, mapping(figureOfAll(ours), c.Name, usual[base]))
+			fail(fmt.Errorf("%s: column %s is of one %s by its name, and the parts add up to all of them; write %s", t.l.o.File, clip(c.Name), perDevice, mapping(figureOfAll(ours), c.Name, usual[base])))
 		default:
 			s.columns = append(s.columns, c.Name)
 		}
 	}
 	if _, epochs := columns["epoch"]; epochs {
-		return nil, fmt.Errorf("%s: rows are epochs, and cannot be summed over %s too; leave epoch out", t.l.o.File, clip(t.l.o.Sum))
+		fail(fmt.Errorf("%s: rows are epochs, and cannot be summed over %s too; leave epoch out", t.l.o.File, clip(t.l.o.Sum)))
 	}
-	return s, nil
+	return s
 }
 
 // figureOfAll returns the figure of all devices that corresponds to ours, which may be per
@@ -75,23 +75,20 @@ func (s *summing) takes(labels map[string]any, row []string, next int) (run int,
 }
 
 // add replaces the rows of a run by one row, in which the rates are summed.
-func (s *summing) add(t *table, g *tableGroup) error {
+func (s *summing) add(t *table, g *tableGroup) {
 	all := &table{l: t.l, at: t.at, rows: g.rows, line: g.line}
 	one := slices.Clone(g.rows[0])
 	for _, name := range s.columns {
 		sum := 0.0
 		for row := range g.rows {
-			v, ok, err := all.value(row, name)
-			if err != nil {
-				return err
-			}
+			v, ok := all.value(row, name)
 			if !ok {
-				return t.l.errorAt(g.line[row], "no number in column %s, and the run's is the sum over %s", clip(name), clip(t.l.o.Sum))
+				t.l.fail(g.line[row], "no number in column %s, and the run's is the sum over %s", clip(name), clip(t.l.o.Sum))
 			}
 			sum += v.Number
 		}
 		if math.IsInf(sum, 0) {
-			return t.l.errorAt(g.line[0], "the sum of column %s is not a finite number", clip(name))
+			t.l.fail(g.line[0], "the sum of column %s is not a finite number", clip(name))
 		}
 		one[t.at[name]] = strconv.FormatFloat(sum, 'g', -1, 64)
 		if t.l.o.Decimal == DecimalComma {
@@ -99,5 +96,4 @@ func (s *summing) add(t *table, g *tableGroup) error {
 		}
 	}
 	g.rows, g.line = [][]string{one}, g.line[:1]
-	return nil
 }

@@ -121,14 +121,18 @@ func (s *survey) look(number, line int, row []string) {
 		s.locale.see(text, line, s.columns[ours].Name)
 		mapped = append(mapped, text)
 		x := math.NaN()
-		if v, scale, ok, err := one.cell(0, ours); err == nil && ok {
+		_ = try(func() { // the reader of the rows reports the error
+			v, scale, ok := one.cell(0, ours)
+			if !ok {
+				return
+			}
 			x = s.reads[ours].times(v.Number, scale)
 			r.digits += significantDigits(text)
 			if i == 0 {
 				_, fraction, _ := strings.Cut(text, ".")
 				r.decimals = len(fraction)
 			}
-		}
+		})
 		r.values = append(r.values, x)
 	}
 	for _, when := range []string{"started", "order", "block", "epoch", "step"} {

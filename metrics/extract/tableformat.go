@@ -45,13 +45,13 @@ type tableRun struct {
 }
 
 // read reads a whole file.
-func (f *tableFormat) read(l *log, r io.Reader) error {
-	t, err := l.table(r, f.separators)
-	if err != nil || len(t.at) == 0 {
-		return err
+func (f *tableFormat) read(l *log, r io.Reader) {
+	t := l.table(r, f.separators)
+	if len(t.at) == 0 {
+		return
 	}
 	if _, has := t.at[f.epoch]; f.epochs && !has {
-		return l.errorAt(1, "no column %s; the format has it first. The file has %s", f.epoch, t.names())
+		l.fail(1, "no column %s; the format has it first. The file has %s", f.epoch, t.names())
 	}
 	run := &tableRun{table: t, format: f, before: -1}
 	for _, c := range []struct {
@@ -59,122 +59,99 @@ func (f *tableFormat) read(l *log, r io.Reader) error {
 		names []string
 		into  *string
 	}{{"accuracy", f.accuracy, &run.accuracy}, {"throughput", f.rate, &run.rated}, {"elapsed", f.seconds, &run.seconds}} {
-		if *c.into, err = t.column(c.ours, c.names...); err != nil {
-			return err
-		}
+		*c.into = t.column(c.ours, c.names...)
 	}
 	if run.accuracy == "" && run.rated == "" {
 		l.note(f.needs, t.names())
 	}
 	for row := range t.rows {
-		if err := run.row(row); err != nil {
-			return err
-		}
+		run.row(row)
 	}
 	if run.last.Line > 0 {
 		l.figure("train_seconds", "s", nil, run.last, "from the first training batch of rank 0 to the last that ThroughputMonitor logged")
 	}
-	return run.rate()
+	run.rate()
 }
 
 // row reads one row.
-func (t *tableRun) row(row int) error {
+func (t *tableRun) row(row int) {
 	e := metrics.Evaluation{}
-	var err error
-	if e.Epoch, e.Step, err = t.numbered(row); err != nil {
-		return err
-	}
-	v, ok, err := t.value(row, t.accuracy)
-	if err == nil && ok {
-		err = t.l.namedAccuracy(metrics.Event{Evaluation: &e}, v, t.accuracy)
-	}
-	if err != nil {
-		return err
+	e.Epoch, e.Step = t.numbered(row)
+	if v, ok := t.value(row, t.accuracy); ok {
+		failIf(t.l.namedAccuracy(metrics.Event{Evaluation: &e}, v, t.accuracy))
 	}
 	for _, column := range t.format.losses {
-		v, ok, err := t.value(row, column)
-		if err != nil {
-			return err
-		}
+		v, ok := t.value(row, column)
 		if ok {
 			t.l.figure(column, "", map[string]any{"epoch": float64(e.Epoch)}, v, "")
 		}
 	}
-	if v, ok, err = t.value(row, t.rated); err != nil {
-		return err
-	}
-	if ok {
+	if v, ok := t.value(row, t.rated); ok {
 		t.rates = append(t.rates, v)
 	}
-	return t.clock(row)
+	t.clock(row)
 }
 
 // numbered returns the epoch and the step of a row, both counted from 1.
-func (t *tableRun) numbered(row int) (epoch, step int, err error) {
-	epoch, has, err := t.whole(row, t.format.epoch)
+func (t *tableRun) numbered(row int) (epoch, step int) {
+	epoch, has := t.whole(row, t.format.epoch)
 	switch {
-	case err != nil:
-		return 0, 0, err
 	case t.format.epochs && t.before >= 0 && epoch != t.before+1:
-		return 0, 0, t.l.errorAt(t.line[row], "epoch %d follows epoch %d: rows are missing, or a second run was appended. One file is one run", epoch, t.before)
+		t.l.fail(t.line[row], "epoch %d follows epoch %d: rows are missing, or a second run was appended. One file is one run", epoch, t.before)
 	case has:
 		t.before = epoch
 		epoch = t.l.epoch(epoch, t.format.firstEpoch)
 	}
-	step, has, err = t.whole(row, t.format.step)
+	step, has = t.whole(row, t.format.step)
 	if has {
 		step += 1 - t.format.firstStep
 	}
-	return epoch, step, err
+	return epoch, step
 }
 
 // whole returns the integer in a cell; has is false if the cell is empty. If each row is an
 // epoch, the cell with its number must not be empty.
-func (t *tableRun) whole(row int, column string) (n int, has bool, err error) {
+func (t *tableRun) whole(row int, column string) (n int, has bool) {
 	if t.format.epochs && column == t.format.epoch {
-		n, err = t.l.whole(t.line[row], t.rows[row][t.at[column]])
-		return n, err == nil, err
+		n = t.l.whole(t.line[row], t.rows[row][t.at[column]])
+		return n, true
 	}
-	v, has, err := t.value(row, column)
-	if err == nil && has && (v.Number < 0 || v.Number != float64(int(v.Number)) || v.Number > 1<<40) {
-		err = t.l.errorAt(t.line[row], "column %s: %g is not a count", column, v.Number)
+	v, has := t.value(row, column)
+	if has && (v.Number < 0 || v.Number != float64(int(v.Number)) || v.Number > 1<<40) {
+		t.l.fail(t.line[row], "column %s: %g is not a count", column, v.Number)
 	}
-	return int(v.Number), has && err == nil, err
+	return int(v.Number), has
 }
 
 // clock reads the time of a row, and the samples trained on up to it.
-func (t *tableRun) clock(row int) error {
-	v, ok, err := t.value(row, t.seconds)
-	if err != nil || !ok {
-		return err
+func (t *tableRun) clock(row int) {
+	v, ok := t.value(row, t.seconds)
+	if !ok {
+		return
 	}
 	if v.Number < t.last.Number {
-		return t.l.errorAt(v.Line, "column %s: the time goes back from %g s to %g s. One file is one run: split it", t.seconds, t.last.Number, v.Number)
+		t.l.fail(v.Line, "column %s: the time goes back from %g s to %g s. One file is one run: split it", t.seconds, t.last.Number, v.Number)
 	}
 	t.last = v
 	for _, name := range t.format.samples {
-		samples, ok, err := t.value(row, name)
-		if err != nil {
-			return err
-		}
+		samples, ok := t.value(row, name)
 		if ok {
 			t.counted = append(t.counted, ownCount{samples.Number, v.Number})
 		}
 	}
-	return nil
 }
 
 // rate adds the run's throughput, the median of the rows' rates.
-func (t *tableRun) rate() error {
+func (t *tableRun) rate() {
 	l := t.l
 	if len(t.rates) == 0 {
-		return nil
+		return
 	}
 	scale, note := 1.0, t.format.rateNote
 	if strings.HasSuffix(t.rated, ofDevice) {
 		n := l.o.Workers
 		if n == 0 {
-			return fmt.Errorf("%s: column %s is the rate of one device; give the number of workers", l.o.File, t.rated)
+			fail(fmt.Errorf("%s: column %s is the rate of one device; give the number of workers", l.o.File, t.rated))
 		}
 		scale, note = float64(n), fmt.Sprintf("rank 0's rate times %d, not a measured aggregate; the median of ThroughputMonitor's windows", n)
 	} else if !slices.Contains(t.format.rate, t.rated) || l.o.Columns["throughput"] != "" {
@@ -182,8 +159,8 @@ func (t *tableRun) rate() error {
 	}
 	for _, v := range t.rates {
 		if v.Number < metrics.MinRate {
-			return l.errorAt(v.Line, "column %s: a throughput of %g samples/s; want more than 0", t.rated, v.Number)
+			l.fail(v.Line, "column %s: a throughput of %g samples/s; want more than 0", t.rated, v.Number)
 		}
 	}
-	return l.rate("median", scale, t.rates, note, ownOf(t.counted, float64(l.o.Workers)), "rank 0's samples over its time, times the number of workers")
+	l.rate("median", scale, t.rates, note, ownOf(t.counted, float64(l.o.Workers)), "rank 0's samples over its time, times the number of workers")
 }

@@ -38,11 +38,8 @@ type scalar struct {
 	v    Value
 }
 
-func readTensorBoard(l *log, r io.Reader) error {
-	data, err := l.wholeFile(r)
-	if err != nil {
-		return err
-	}
+func readTensorBoard(l *log, r io.Reader) {
+	data := must(l.wholeFile(r))
 	var scalars []scalar
 	began := 0.0
 	for n, at := 1, 0; at < len(data); n++ {
@@ -52,47 +49,41 @@ func readTensorBoard(l *log, r io.Reader) error {
 			break
 		}
 		if err != nil {
-			return fmt.Errorf("%s: record %d, from byte %d on: %w", l.o.File, n, at, err)
+			fail(fmt.Errorf("%s: record %d, from byte %d on: %w", l.o.File, n, at, err))
 		}
 		wall, some, err := tfEvent(record)
 		if err != nil {
-			return fmt.Errorf("%s: record %d, from byte %d on: %w", l.o.File, n, at, err)
+			fail(fmt.Errorf("%s: record %d, from byte %d on: %w", l.o.File, n, at, err))
 		}
 		if began == 0 {
 			began = wall
 		}
 		for _, s := range some {
 			if s.wall < began {
-				return fmt.Errorf("%s: record %d, from byte %d on: its time is before that of the first record", l.o.File, n, at)
+				fail(fmt.Errorf("%s: record %d, from byte %d on: its time is before that of the first record", l.o.File, n, at))
 			}
 			scalars = append(scalars, s)
 		}
 		at = next
 	}
-	return l.scalars(scalars, began)
+	l.scalars(scalars, began)
 }
 
 // scalars adds an evaluation for each value of the tag with the accuracy, and a figure for the
 // last value of every other tag.
-func (l *log) scalars(list []scalar, began float64) error {
+func (l *log) scalars(list []scalar, began float64) {
 	if len(list) == 0 {
-		return nil
+		return
 	}
 	byTag := map[string][]scalar{}
 	for _, s := range list {
 		byTag[s.tag] = append(byTag[s.tag], s)
 	}
-	accuracy, err := l.tag("accuracy", byTag, append([]string{"eval/accuracy", "epoch_accuracy", "epoch_sparse_categorical_accuracy"}, validation...)...)
-	if err != nil {
-		return err
-	}
+	accuracy := l.tag("accuracy", byTag, append([]string{"eval/accuracy", "epoch_accuracy", "epoch_sparse_categorical_accuracy"}, validation...)...)
 	if _, said := l.o.Columns["accuracy"]; !said && filepath.Base(filepath.Dir(l.o.File)) == "train" && perEpoch(accuracy) {
 		accuracy = "" // Keras uses the same tags in train/ and validation/
 	}
-	rate, err := l.tag("throughput", byTag)
-	if err != nil {
-		return err
-	}
+	rate := l.tag("throughput", byTag)
 	l.res.StartUnix = began
 	l.note("times count from the event file's first record, by the writer's wall clock")
 	l.add(metrics.Event{Train: &metrics.Train{}}, 1)
@@ -101,51 +92,46 @@ func (l *log) scalars(list []scalar, began float64) error {
 		last := values[len(values)-1]
 		switch tag {
 		case accuracy:
-			err = l.tagAccuracy(tag, values, began)
+			l.tagAccuracy(tag, values, began)
 		case rate:
-			err = l.tagRate(tag, values, began)
+			l.tagRate(tag, values, began)
 		default:
 			l.add(metrics.Event{Time: last.wall - began, Figure: &metrics.Figure{Name: tag, Value: last.v.Number, At: map[string]any{"step": float64(last.step)},
 				Note: fmt.Sprintf("the last of %d values of the tag", len(values))}}, 1, last.v)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	return nil
 }
 
 // tagAccuracy adds an evaluation for each value of a tag. began is the time of the file's first
 // event.
-func (l *log) tagAccuracy(tag string, values []scalar, began float64) error {
+func (l *log) tagAccuracy(tag string, values []scalar, began float64) {
 	for _, s := range values {
 		e := metrics.Event{Time: s.wall - began, Evaluation: &metrics.Evaluation{Step: int(s.step)}}
 		if perEpoch(tag) { // with Keras, the step is the epoch
 			e.Evaluation.Step, e.Evaluation.Epoch = 0, l.epoch(int(min(s.step, math.MaxInt32)), 0)
 		}
 		if err := l.namedAccuracy(e, s.v, tag); err != nil {
-			return fmt.Errorf("%w; tag %s at step %d", err, tag, s.step)
+			fail(fmt.Errorf("%w; tag %s at step %d", err, tag, s.step))
 		}
 	}
 	l.note("accuracy is from the tag %s", tag)
-	return nil
 }
 
 // tagRate adds the run's throughput, the median of the tag's values.
-func (l *log) tagRate(tag string, values []scalar, began float64) error {
+func (l *log) tagRate(tag string, values []scalar, began float64) {
 	var rates []Value
 	var counted []ownCount
 	batch := l.o.globalBatch()
 	for _, s := range values {
 		if s.v.Number < metrics.MinRate {
-			return fmt.Errorf("%s: tag %s at step %d: a throughput of %g samples/s; want more than 0", l.o.File, tag, s.step, s.v.Number)
+			fail(fmt.Errorf("%s: tag %s at step %d: a throughput of %g samples/s; want more than 0", l.o.File, tag, s.step, s.v.Number))
 		}
 		rates = append(rates, s.v)
 		if batch > 0 {
 			counted = append(counted, ownCount{float64(s.step) * batch, s.wall - began})
 		}
 	}
-	return l.rate("median", 1, rates, "the median of the values of the tag "+tag, ownOf(counted, 1), "the batch of all ranks times the steps, over the time of the records")
+	l.rate("median", 1, rates, "the median of the values of the tag "+tag, ownOf(counted, 1), "the batch of all ranks times the steps, over the time of the records")
 }
 
 // perEpoch reports whether the steps of a tag are epochs, which Keras does for tags that begin
@@ -154,19 +140,19 @@ func perEpoch(tag string) bool { return len(tag) > 5 && strings.HasPrefix(tag, "
 
 // tag returns the tag for our key: the one that the user mapped to it, else the first of usual
 // that the file has, else "".
-func (l *log) tag(ours string, tags map[string][]scalar, usual ...string) (string, error) {
+func (l *log) tag(ours string, tags map[string][]scalar, usual ...string) string {
 	if theirs, ok := l.o.Columns[ours]; ok {
 		if _, ok := tags[theirs]; !ok {
-			return "", fmt.Errorf("%s: no tag %q; the file has %s", l.o.File, theirs, listed(slices.Sorted(maps.Keys(tags))))
+			fail(fmt.Errorf("%s: no tag %q; the file has %s", l.o.File, theirs, listed(slices.Sorted(maps.Keys(tags)))))
 		}
-		return theirs, nil
+		return theirs
 	}
 	for _, t := range usual {
 		if _, ok := tags[t]; ok {
-			return t, nil
+			return t
 		}
 	}
-	return "", nil
+	return ""
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)

@@ -63,10 +63,10 @@ func (t *textResult) section() string {
 }
 
 // take stores the values of a line if the expression matches it. taken reports whether it does.
-func (t *textResult) take(ln line, re *regexp.Regexp) (taken bool, err error) {
+func (t *textResult) take(ln line, re *regexp.Regexp) (taken bool) {
 	m := re.FindStringSubmatch(ln.text)
 	if m == nil {
-		return false, nil
+		return false
 	}
 	key, timed := "", re.SubexpIndex("unit")
 	if i := re.SubexpIndex("key"); i >= 0 {
@@ -80,7 +80,7 @@ func (t *textResult) take(ln line, re *regexp.Regexp) (taken bool, err error) {
 			continue
 		}
 		if before, twice := t.of[name+key]; twice {
-			return true, t.l.errorAt(ln.number, "this is on line %d too: a line is damaged, or there are two reports. One file is one report: split it", before.line)
+			t.l.fail(ln.number, "this is on line %d too: a line is damaged, or there are two reports. One file is one report: split it", before.line)
 		}
 		said := statedText{text: m[i], line: ln.number}
 		if i+1 == timed {
@@ -88,40 +88,34 @@ func (t *textResult) take(ln line, re *regexp.Regexp) (taken bool, err error) {
 		}
 		t.of[name+key] = said
 	}
-	return true, nil
+	return true
 }
 
 // number returns a value as a number. scale is the length of its time unit in seconds, or 1
 // without a unit. It is the source function that served.fields calls.
-func (t *textResult) number(name string) (v Value, scale float64, ok bool, err error) {
+func (t *textResult) number(name string) (v Value, scale float64, ok bool) {
 	s, ok := t.of[name]
 	if !ok {
-		return v, 1, false, nil
+		return v, 1, false
 	}
 	scale = 1
 	if s.unit != "" {
-		if scale, err = t.l.unit(s.line, s.unit); err != nil {
-			return v, 1, false, err
-		}
+		scale = t.l.unit(s.line, s.unit)
 	}
-	v, err = t.l.parse(s.line, s.text)
-	return v, scale, err == nil, err
+	return t.l.parse(s.line, s.text), scale, true
 }
 
 // numbers returns several values by name. A missing one is 0.
-func (t *textResult) numbers(names ...string) (map[string]Value, error) {
+func (t *textResult) numbers(names ...string) map[string]Value {
 	list := map[string]Value{}
 	for _, name := range names {
-		v, scale, ok, err := t.number(name)
-		if err != nil {
-			return nil, err
-		}
+		v, scale, ok := t.number(name)
 		if ok {
 			v.Number *= scale
 			list[name] = v
 		}
 	}
-	return list, nil
+	return list
 }
 
 // has reports whether the report states all of these values.
@@ -133,13 +127,13 @@ func (t *textResult) has(names ...string) bool {
 type textReader struct {
 	textReport
 	l     *log
-	f     func(*textResult) error // called with each complete report
+	f     func(*textResult) // called with each complete report
 	from  first
 	one   *textResult // the current report
 	began int         // line of the start of the latest report
 }
 
-func (d textReport) reader(l *log, f func(*textResult) error) *textReader {
+func (d textReport) reader(l *log, f func(*textResult)) *textReader {
 	if d.sections == nil {
 		d.sections = afterColon
 	}
@@ -147,58 +141,56 @@ func (d textReport) reader(l *log, f func(*textResult) error) *textReader {
 }
 
 // read reads a log that contains only reports, and calls f with each.
-func (d textReport) read(l *log, r io.Reader, f func(*textResult) error) error {
+func (d textReport) read(l *log, r io.Reader, f func(*textResult)) {
 	t := d.reader(l, f)
-	if err := l.each(r, t.line); err != nil {
-		return err
-	}
-	return t.finish()
+	l.each(r, t.line)
+	t.finish()
 }
 
 // line handles a line of the log.
-func (t *textReader) line(ln line) error {
+func (t *textReader) line(ln line) {
 	if t.begin.MatchString(ln.text) && t.from.takes(ln) {
 		if t.one != nil || t.began > 0 && !t.several {
-			return t.l.errorAt(ln.number, t.again, t.began)
+			t.l.fail(ln.number, t.again, t.began)
 		}
 		t.began, t.one = ln.number, newTextResult(t.l, ln.number)
-		_, err := t.one.take(ln, t.begin)
-		return err
+		t.one.take(ln, t.begin)
+		return
 	}
 	if t.one == nil || ln.source != t.from.source {
-		return nil
+		return
 	}
 	if t.sections.MatchString(ln.text) {
 		t.one.sections = append(t.one.sections, strings.TrimSpace(ln.text))
 	}
 	if t.end != nil && t.end.MatchString(ln.text) {
-		if _, err := t.one.take(ln, t.end); err != nil || !t.several {
-			return err
+		if t.one.take(ln, t.end); !t.several {
+			return
 		}
 		one := t.one
 		t.one = nil
-		return t.f(one)
+		t.f(one)
+		return
 	}
 	for _, d := range t.lines {
 		if d.in != "" && d.in != t.one.section() {
 			continue
 		}
-		if taken, err := t.one.take(ln, d.re); taken || err != nil {
-			return err
+		if t.one.take(ln, d.re) {
+			return
 		}
 	}
-	return nil
 }
 
 // finish handles the end of the log.
-func (t *textReader) finish() error {
+func (t *textReader) finish() {
 	switch {
 	case t.one == nil:
 		t.from.note(t.l)
-		return nil
+		return
 	case t.several:
-		return t.l.errorAt(t.began, "%s", t.cut)
+		t.l.fail(t.began, "%s", t.cut)
 	}
 	t.from.note(t.l)
-	return t.f(t.one)
+	t.f(t.one)
 }

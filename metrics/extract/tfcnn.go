@@ -29,42 +29,39 @@ var (
 	tfcnnRule   = regexp.MustCompile(`^-{60,}\s*$`)
 )
 
-func readTFCNN(l *log, r io.Reader) error {
+func readTFCNN(l *log, r io.Reader) {
 	var totals []Value
 	global, ruled := 0, true
-	err := l.each(r, func(ln line) error {
+	l.each(r, func(ln line) {
 		if m := tfcnnTotal.FindStringSubmatch(ln.text); m != nil {
 			ruled = false
-			return l.parseAll(ln.number, &totals, m[1])
+			l.parseAll(ln.number, &totals, m[1])
+			return
 		}
 		if m := tfcnnModel.FindStringSubmatch(ln.text); m != nil {
 			l.label("workload.model", m[1])
-			return nil
+			return
 		}
 		if m := tfcnnMode.FindStringSubmatch(ln.text); m != nil && !strings.HasPrefix(strings.ToLower(m[1]), "train") {
-			return l.errorAt(ln.number, "mode %s: its images/sec are those of an evaluation or of the forward pass alone; only training is read", m[1])
+			l.fail(ln.number, "mode %s: its images/sec are those of an evaluation or of the forward pass alone; only training is read", m[1])
 		}
 		if m := tfcnnGlobal.FindStringSubmatch(ln.text); m != nil {
-			n, err := l.count(ln.number, "a global batch of", m[1])
+			n := l.count(ln.number, "a global batch of", m[1])
 			global = n
-			return err
+			return
 		}
 		if m := tfcnnDevice.FindStringSubmatch(ln.text); m != nil && global > 0 {
-			each, err := l.count(ln.number, "a batch per device of", m[1])
-			if err != nil {
-				return err
-			}
+			each := l.count(ln.number, "a batch per device of", m[1])
 			l.label("workload.batch", int64(each))
 			if global%each == 0 {
 				l.res.Workers = max(l.res.Workers, global/each)
 			}
-			return nil
+			return
 		}
 		ruled = ruled || tfcnnRule.MatchString(ln.text)
-		return nil
 	})
-	if err != nil || totals == nil {
-		return err
+	if totals == nil {
+		return
 	}
 	if !ruled {
 		l.note("the dashed line below the last total is missing: the log may be cut off")
@@ -75,9 +72,9 @@ func readTFCNN(l *log, r io.Reader) error {
 		least, most := slices.MinFunc(totals, byRate), slices.MaxFunc(totals, byRate)
 		low, high := least.Number, most.Number
 		if high > sameValue*low {
-			return l.errorAt(most.Line, "a total of %g images/s, and %g in line %d: workers in step print the same total, so these are separate trainings; split the log, one file each", high, low, least.Line)
+			l.fail(most.Line, "a total of %g images/s, and %g in line %d: workers in step print the same total, so these are separate trainings; split the log, one file each", high, low, least.Line)
 		}
 		note = fmt.Sprintf("the median of %d totals from %g to %g; each is %s", len(totals), low, high, "one worker's images over the time of the measured steps, times the workers that run in step")
 	}
-	return l.reduced("throughput", "samples/s", "median", 1, totals, note)
+	l.reduced("throughput", "samples/s", "median", 1, totals, note)
 }

@@ -37,20 +37,15 @@ type timmLine struct {
 	samples    float64 // samples per update
 }
 
-func readTimm(l *log, r io.Reader) error {
+func readTimm(l *log, r io.Reader) {
 	t := &timmRun{l: l, epoch: -1}
-	if err := l.each(r, t.line); err != nil {
-		return err
-	}
+	l.each(r, t.line)
 	t.from.note(l)
 	rates, times := t.whole()
 	// The mean time that is printed next to the rate is the time of a global batch.
 	var own ownRate
 	if batch := l.o.globalBatch(); batch > 0 && len(times) > 0 {
-		seconds, err := reduceBy("median", numbers(times[min(1, len(times)-1):]))
-		if err != nil {
-			return err
-		}
+		seconds := must(reduceBy("median", numbers(times[min(1, len(times)-1):])))
 		if x := batch / seconds; x > 0 && finite(x) {
 			own = ownRate{x, x}
 		}
@@ -58,7 +53,7 @@ func readTimm(l *log, r io.Reader) error {
 	if t.short {
 		l.note("timm's mean rate is too low, because an epoch's last update is smaller: it is recomputed with the samples of the update before")
 	}
-	return l.epochRates(rates, "timm's mean over an epoch, of all ranks together, input and logging included", own)
+	l.epochRates(rates, "timm's mean over an epoch, of all ranks together, input and logging included", own)
 }
 
 // whole returns the rates and times of the epochs whose last line is as far as that of the
@@ -76,41 +71,34 @@ func (t *timmRun) whole() (rates, times []Value) {
 	return rates, times
 }
 
-func (t *timmRun) line(ln line) error {
+func (t *timmRun) line(ln line) {
 	if m := timmTrain.FindStringSubmatch(ln.text); m != nil && t.from.takes(ln) {
-		return t.train(ln, m)
+		t.train(ln, m)
+		return
 	}
 	m := timmTest.FindStringSubmatch(ln.text)
 	if m == nil || !t.from.takes(ln) || m[1] != m[2] {
-		return nil
+		return
 	}
-	v, err := t.l.parse(ln.number, m[4])
-	if err != nil {
-		return err
-	}
-	return t.l.accuracy(metrics.Event{Evaluation: &metrics.Evaluation{Epoch: t.l.epoch(t.epoch, 0)}}, 0.01, v)
+	v := t.l.parse(ln.number, m[4])
+	failIf(t.l.accuracy(metrics.Event{Evaluation: &metrics.Evaluation{Epoch: t.l.epoch(t.epoch, 0)}}, 0.01, v))
 }
 
 // train handles a training line.
-func (t *timmRun) train(ln line, m []string) error {
+func (t *timmRun) train(ln line, m []string) {
 	var count [3]int // epoch, batch, and batches per epoch
 	for i := range count {
-		var err error
-		if count[i], err = t.l.whole(ln.number, m[i+1]); err != nil {
-			return err
-		}
+		count[i] = t.l.whole(ln.number, m[i+1])
 	}
 	var v []Value
-	if err := t.l.parseAll(ln.number, &v, m[4], m[5]); err != nil {
-		return err
-	}
+	t.l.parseAll(ln.number, &v, m[4], m[5])
 	one := timmLine{batch: min(count[1], count[2]-1), time: v[0], rate: v[1], samples: v[0].Number * v[1].Number}
 	if e := count[0]; e < t.epoch {
-		return t.l.errorAt(ln.number, "epoch %d follows epoch %d: two runs, or one that was restarted. One log is one run: split it", e, t.epoch)
+		t.l.fail(ln.number, "epoch %d follows epoch %d: two runs, or one that was restarted. One log is one run: split it", e, t.epoch)
 	} else if e > t.epoch || len(t.epochs) == 0 {
 		t.epoch = e
 		t.epochs = append(t.epochs, one)
-		return nil
+		return
 	}
 	before := &t.epochs[len(t.epochs)-1]
 	// The allowed deviation includes the rounding of times to three decimals.
@@ -120,15 +108,14 @@ func (t *timmRun) train(ln line, m []string) error {
 		t.short = true
 	}
 	*before = one
-	return nil
 }
 
 // epochRates adds the run's throughput, computed from one rate per epoch. If there are several,
 // it drops the first, in which caches fill and clocks rise.
-func (l *log) epochRates(rates []Value, note string, own ownRate) error {
+func (l *log) epochRates(rates []Value, note string, own ownRate) {
 	switch {
 	case len(rates) == 0:
-		return nil
+		return
 	case len(rates) == 1:
 		note += "; of one epoch, its first steps included"
 	default:
@@ -137,19 +124,19 @@ func (l *log) epochRates(rates []Value, note string, own ownRate) error {
 	}
 	for _, v := range rates {
 		if v.Number < metrics.MinRate {
-			return l.errorAt(v.Line, "a throughput of %g samples/s; want more than 0", v.Number)
+			l.fail(v.Line, "a throughput of %g samples/s; want more than 0", v.Number)
 		}
 	}
-	return l.rate("median", 1, rates, note, own, "the batch of all ranks over the mean time of a step")
+	l.rate("median", 1, rates, note, own, "the batch of all ranks over the mean time of a step")
 }
 
 // whole parses an integer of at least 0.
-func (l *log) whole(ln int, text string) (int, error) {
-	v, err := l.parse(ln, text)
-	if err != nil || v.Number != float64(int(v.Number)) || v.Number > 1<<40 || v.Number < 0 {
-		return 0, l.errorAt(ln, "%s; want a whole number", clip(text))
+func (l *log) whole(ln int, text string) int {
+	v := l.parse(ln, text)
+	if v.Number != float64(int(v.Number)) || v.Number > 1<<40 || v.Number < 0 {
+		l.fail(ln, "%s; want a whole number", clip(text))
 	}
-	return int(v.Number), nil
+	return int(v.Number)
 }
 
 // epoch converts an epoch number in the log to one that counts from 1. usual is the number that

@@ -36,10 +36,10 @@ var titanLog = &stepFormat{
 	ignored: regexp.MustCompile(`^(?:.*loss.*|.*norm.*|lr)$`),
 	others: []stepLine{
 		{regexp.MustCompile(`Building \d+-D device mesh with \[[^\]]*\], \[(\d+(?:, \d+)*)\]\s*$`),
-			func(s *stepLog, ln line, m []string) error { return s.mesh(ln.number, strings.Split(m[1], ", ")) }},
+			func(s *stepLog, ln line, m []string) { s.mesh(ln.number, strings.Split(m[1], ", ")) }},
 		// Expert parallelism subdivides the other dimensions.
 		{regexp.MustCompile(`Building device mesh with parallelism: pp=(\d+), dp_replicate=(\d+), dp_shard=(\d+), cp=(\d+), tp=(\d+)(?:,|\s*$)`),
-			func(s *stepLog, ln line, m []string) error { return s.mesh(ln.number, m[1:]) }},
+			func(s *stepLog, ln line, m []string) { s.mesh(ln.number, m[1:]) }},
 		evaluationLine(regexp.MustCompile(`(?:^|\s)validate step: +(\d+)  loss: +(\S+) .*memory: +\d+\.\d+GiB\(\d+\.\d+%\)\s.*[tw]ps: *\S`)),
 	},
 	more: titanLoss,
@@ -49,12 +49,12 @@ var titanPair = regexp.MustCompile(`([a-z_]+): +(\S+)`)
 
 // titanLoss adds the loss of a step. Only ranks of the last pipeline stage have one; others print
 // a negative number.
-func titanLoss(s *stepLog, ln line, step int, fields parts) error {
+func titanLoss(s *stepLog, ln line, step int, fields parts) {
 	if x := fields["loss"]; strings.HasPrefix(x, "-") && !strings.Contains(x, "n") {
 		s.l.note("negative losses come from a pipeline stage without a loss and are left out: log the last stage's rank (LOG_RANK; in a study, command.printed_by = \"last\")")
-		return nil
+		return
 	}
-	return s.lossOf(ln.number, "step", float64(step), fields["loss"])
+	s.lossOf(ln.number, "step", float64(step), fields["loss"])
 }
 
 var grouped = regexp.MustCompile(`^\d{1,3}(?:,\d{3})+(?:\.\d+)?$`)
@@ -68,17 +68,13 @@ func ungrouped(text string) string {
 }
 
 // mesh sets the number of devices to the product of the mesh's dimensions.
-func (s *stepLog) mesh(ln int, degrees []string) error {
+func (s *stepLog) mesh(ln int, degrees []string) {
 	devices := 1
 	for _, degree := range degrees {
-		n, err := s.l.count(ln, "a mesh dimension of", degree)
-		if err != nil {
-			return err
-		}
+		n := s.l.count(ln, "a mesh dimension of", degree)
 		if devices *= n; devices > metrics.MaxRanks {
-			return s.l.errorAt(ln, "a mesh of %s; want at most %d devices", clip(strings.Join(degrees, " × ")), metrics.MaxRanks)
+			s.l.fail(ln, "a mesh of %s; want at most %d devices", clip(strings.Join(degrees, " × ")), metrics.MaxRanks)
 		}
 	}
 	s.devicesAre(devices, "the device mesh", ln)
-	return nil
 }

@@ -28,70 +28,59 @@ type hfState struct {
 	ended    bool // train_runtime was read
 }
 
-func readTrainerState(l *log, r io.Reader) error {
-	doc, err := l.json(r)
-	if err != nil {
-		return err
-	}
+func readTrainerState(l *log, r io.Reader) {
+	doc := must(l.json(r))
 	s := &hfState{l: l, accuracy: cmp.Or(l.o.Columns["accuracy"], "eval_accuracy")}
 	top := l.object(doc)
 	history := top.of["log_history"]
 	if !doc.is('{') || !history.is('[') && !history.null() {
-		return fmt.Errorf("%s: not a Trainer's state: want a JSON object with a list named log_history", l.o.File)
+		fail(fmt.Errorf("%s: not a Trainer's state: want a JSON object with a list named log_history", l.o.File))
 	}
-	if err := s.steps(top); err != nil {
-		return err
-	}
+	s.steps(top)
 	entry := map[string]value{} // reused for each entry
-	return history.entries(func(at value) error {
+	history.entries(func(at value) {
 		if !at.is('{') {
-			return fmt.Errorf("%s: not a Trainer's state: line %d: an entry of log_history is not an object", l.o.File, at.line)
+			fail(fmt.Errorf("%s: not a Trainer's state: line %d: an entry of log_history is not an object", l.o.File, at.line))
 		}
 		at.members(entry)
-		return s.entry(members{l, entry, at.line})
+		s.entry(members{l, entry, at.line})
 	})
 }
 
 // steps records how many steps were done and planned.
-func (s *hfState) steps(top members) error {
-	done, ok, err := top.number("global_step")
-	if err != nil || !ok {
-		return err
+func (s *hfState) steps(top members) {
+	done, ok := top.number("global_step")
+	if !ok {
+		return
 	}
-	total, ok, err := top.number("max_steps")
-	if err != nil || !ok {
-		return err
+	total, ok := top.number("max_steps")
+	if !ok {
+		return
 	}
-	epoch, _, err := top.number("epoch")
-	if err == nil && total.Number >= 1 {
+	epoch, _ := top.number("epoch")
+	if total.Number >= 1 {
 		s.timed.progress(done.Number, total.Number, epoch.Number)
 	}
-	return err
 }
 
 // entry handles an entry of the history.
-func (s *hfState) entry(m members) error {
+func (s *hfState) entry(m members) {
 	of := map[string]Value{}
 	for _, name := range []string{"step", "epoch", s.accuracy, "eval_runtime", "eval_loss", "loss", "train_runtime"} {
-		v, ok, err := m.number(name)
-		switch {
-		case err != nil && m.of[name].is('"'):
-			return s.l.errorAt(m.of[name].line, "%s is text; want a number", name)
-		case err != nil:
-			return err
-		case ok:
+		if m.of[name].is('"') {
+			s.l.fail(m.of[name].line, "%s is text; want a number", name)
+		}
+		if v, ok := m.number(name); ok {
 			of[name] = v
 		}
 	}
 	step, epoch, evaluating := of["step"], of["epoch"], of["eval_runtime"].Number
 	if epoch.Number < 0 || epoch.Number > 1e9 || step.Number < 0 || step.Number > 1e12 {
-		return s.l.errorAt(max(epoch.Line, step.Line), "epoch %g, step %g; want counts, 0 or more", epoch.Number, step.Number)
+		s.l.fail(max(epoch.Line, step.Line), "epoch %g, step %g; want counts, 0 or more", epoch.Number, step.Number)
 	}
 	if v, ok := of[s.accuracy]; ok {
 		e := &metrics.Evaluation{Epoch: int(math.Ceil(epoch.Number)), Step: int(step.Number), Seconds: max(0, evaluating)}
-		if err := s.l.namedAccuracy(metrics.Event{Evaluation: e}, v, s.accuracy); err != nil {
-			return err
-		}
+		failIf(s.l.namedAccuracy(metrics.Event{Evaluation: e}, v, s.accuracy))
 	}
 	if v, ok := of["eval_loss"]; ok {
 		s.l.figure("eval_loss", "", map[string]any{"epoch": epoch.Number}, v, "")
@@ -103,10 +92,10 @@ func (s *hfState) entry(m members) error {
 	v, ok := of["train_runtime"]
 	switch {
 	case !ok:
-		return nil
+		return
 	case s.ended:
-		return s.l.errorAt(v.Line, "a second train_runtime. One file is one run")
+		s.l.fail(v.Line, "a second train_runtime. One file is one run")
 	}
 	s.ended = true
-	return s.timed.summary(s.l, v.Line, m.number)
+	s.timed.summary(s.l, v.Line, m.number)
 }

@@ -28,111 +28,74 @@ var vllmFields = []loadField{
 	{"output_throughput", measure.OutputThroughput, 1}, {"request_goodput", measure.Goodput, 1}, {"request_goodput:", measure.Goodput, 1},
 }
 
-func readVLLM(l *log, r io.Reader) error {
-	results, err := l.documents(r)
-	if err != nil {
-		return err
-	}
+func readVLLM(l *log, r io.Reader) {
+	results := l.documents(r)
 	for _, result := range results {
-		if err := l.vllmResult(result); err != nil {
-			return err
-		}
+		l.vllmResult(result)
 	}
-	return nil
 }
 
 // vllmResult adds the result of one load. With --append-result, the file has one per line.
-func (l *log) vllmResult(doc value) error {
+func (l *log) vllmResult(doc value) {
 	m := l.object(doc)
 	if m.of["request_throughput"].null() && m.of["completed"].null() {
-		return nil
+		return
 	}
-	completed, err := m.count("completed")
-	if err != nil {
-		return err
-	}
-	prompts, err := m.count("num_prompts")
-	if err != nil {
-		return err
-	}
-	needed, err := m.numbers("request_throughput", "duration")
-	if err != nil {
-		return err
-	}
+	completed := m.count("completed")
+	prompts := m.count("num_prompts")
+	needed := m.numbers("request_throughput", "duration")
 	rate, duration := needed[0], needed[1]
 	failed := prompts.Number - completed.Number
-	if v, ok, err := m.number("failed"); err != nil {
-		return err
-	} else if ok && v.Number != failed {
-		return l.errorAt(v.Line, "%g failed and %g completed are not %g prompts: one of the three is damaged", v.Number, completed.Number, prompts.Number)
+	if v, ok := m.number("failed"); ok && v.Number != failed {
+		l.fail(v.Line, "%g failed and %g completed are not %g prompts: one of the three is damaged", v.Number, completed.Number, prompts.Number)
 	}
 	if math.Abs(rate.Number*duration.Number-completed.Number) > 0.01*completed.Number+0.01 {
-		return l.errorAt(rate.Line, "%.6g requests/s over %.6g s are %.6g requests, not %g: one of the three is damaged", rate.Number, duration.Number, rate.Number*duration.Number, completed.Number)
+		l.fail(rate.Line, "%.6g requests/s over %.6g s are %.6g requests, not %g: one of the three is damaged", rate.Number, duration.Number, rate.Number*duration.Number, completed.Number)
 	}
-	if err := m.vllmTokens(duration.Number); err != nil {
-		return err
+	m.vllmTokens(duration.Number)
+	load := m.vllmLoad(prompts.Number)
+	s := must(l.under(rate.Line, load))
+	s.errors(prompts, failed, prompts.Number)
+	if s.rate(rate, 1); completed.Number == 0 {
+		return
 	}
-	load, err := m.vllmLoad(prompts.Number)
-	if err != nil {
-		return err
-	}
-	s, err := l.under(rate.Line, load)
-	if err != nil {
-		return err
-	}
-	if err := s.errors(prompts, failed, prompts.Number); err != nil {
-		return err
-	}
-	if err := s.rate(rate, 1); err != nil || completed.Number == 0 {
-		return err
-	}
-	return s.fields(vllmFields, m.source)
+	s.fields(vllmFields, m.source)
 }
 
 // vllmTokens returns an error if the rate of output tokens does not agree with their number.
-func (m members) vllmTokens(seconds float64) error {
-	rate, stated, err := m.number("output_throughput")
-	if err != nil || !stated {
-		return err
+func (m members) vllmTokens(seconds float64) {
+	rate, stated := m.number("output_throughput")
+	if !stated {
+		return
 	}
-	tokens, stated, err := m.number("total_output_tokens")
-	if err != nil || !stated {
-		return err
+	tokens, stated := m.number("total_output_tokens")
+	if !stated {
+		return
 	}
 	if math.Abs(rate.Number*seconds-tokens.Number) > 0.01*tokens.Number+0.01 {
-		return m.l.errorAt(rate.Line, "%.6g output tokens/s over %.6g s are %.6g tokens, not %.10g: one of the three is damaged", rate.Number, seconds, rate.Number*seconds, tokens.Number)
+		m.l.fail(rate.Line, "%.6g output tokens/s over %.6g s are %.6g tokens, not %.10g: one of the three is damaged", rate.Number, seconds, rate.Number*seconds, tokens.Number)
 	}
-	return nil
 }
 
 // vllmLoad returns the coordinates of the load, and adds a note on how it was generated.
-func (m members) vllmLoad(prompts float64) (map[string]float64, error) {
+func (m members) vllmLoad(prompts float64) map[string]float64 {
 	l := m.l
 	if ramp := m.of["ramp_up_strategy"]; !ramp.null() {
-		return nil, l.errorAt(ramp.line, "the rate rose during the run (ramp_up_strategy), so its figures belong to no single rate")
+		l.fail(ramp.line, "the rate rose during the run (ramp_up_strategy), so its figures belong to no single rate")
 	}
-	most, limited, err := m.number("max_concurrency")
-	if err != nil {
-		return nil, err
-	}
+	most, limited := m.number("max_concurrency")
 	l.note("vLLM's latencies cover answered requests only and count from the send; its rates include the end, with few requests in flight")
 	asked := m.of["request_rate"]
 	if asked.null() || string(asked.text) == `"inf"` || string(asked.text) == "Infinity" {
 		if limited {
 			l.note("vLLM's loop is closed (%g requests in flight): a stalled service delays the next requests, so latencies are too low", most.Number)
-			return map[string]float64{measure.Threads: most.Number}, nil
+			return map[string]float64{measure.Threads: most.Number}
 		}
 		l.note("all %g requests were sent at once: as many are in flight at first, then fewer and fewer", prompts)
-		return map[string]float64{measure.Threads: prompts}, nil
+		return map[string]float64{measure.Threads: prompts}
 	}
-	rate, err := m.need("request_rate")
-	if err != nil {
-		return nil, err
-	}
-	burst, ok, err := m.number("burstiness")
-	if err != nil {
-		return nil, err
-	}
+	rate := m.need("request_rate")
+	burst, ok := m.number("burstiness")
 	how := "at random times (Poisson)"
 	if ok && burst.Number != 1 {
 		how = fmt.Sprintf("at gamma-distributed intervals (burstiness %g)", burst.Number)
@@ -141,5 +104,5 @@ func (m members) vllmLoad(prompts float64) (map[string]float64, error) {
 	if limited {
 		l.note("at most %g requests were in flight; latencies leave out the time that others waited in the client", most.Number)
 	}
-	return map[string]float64{measure.Rate: rate.Number}, nil
+	return map[string]float64{measure.Rate: rate.Number}
 }

@@ -17,7 +17,7 @@ type blocks map[string]int
 
 // when sets the run's start time, its position in the order of runs, and its block, from the
 // run's first row.
-func (t *table) when(c *Content, columns map[string]Column, known blocks) error {
+func (t *table) when(c *Content, columns map[string]Column, known blocks) {
 	cell := func(ours string) (text string, has bool) {
 		column, mapped := columns[ours]
 		if !mapped {
@@ -29,7 +29,7 @@ func (t *table) when(c *Content, columns map[string]Column, known blocks) error 
 	if text, has := cell("started"); has {
 		unix, err := parseTime(text)
 		if err != nil {
-			return t.l.errorAt(t.line[0], "column %s: %w", clip(columns["started"].Name), err)
+			t.l.fail(t.line[0], "column %s: %w", clip(columns["started"].Name), err)
 		}
 		c.StartUnix = unix
 	}
@@ -47,11 +47,10 @@ func (t *table) when(c *Content, columns map[string]Column, known blocks) error 
 	if text, has := cell("order"); has {
 		x, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(x >= 0) || x > 1e6 {
-			return t.l.errorAt(t.line[0], "column %s: %s is not a place in an order; want a number from 0 to 1e6", clip(columns["order"].Name), clip(text))
+			t.l.fail(t.line[0], "column %s: %s is not a place in an order; want a number from 0 to 1e6", clip(columns["order"].Name), clip(text))
 		}
 		c.Position = x + 1
 	}
-	return nil
 }
 
 // layouts are the accepted forms of ISO 8601. A time without a zone is taken as UTC; this is

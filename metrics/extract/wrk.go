@@ -25,7 +25,7 @@ var wrk = Extractor{
 	Name:  "wrk",
 	Kind:  "serve",
 	Reads: "Requests/sec: X, with the latencies of --latency",
-	read:  func(l *log, r io.Reader) error { return wrkReport.read(l, r, l.wrk) },
+	read:  func(l *log, r io.Reader) { wrkReport.read(l, r, l.wrk) },
 }
 
 const (
@@ -55,72 +55,58 @@ var wrkReport = textReport{
 var wrkFields = slices.Concat([]loadField{{"mean", measure.LatencyMean, 1}}, percentileFields)
 
 // wrk adds the figures of one test.
-func (l *log) wrk(t *textResult) error {
+func (l *log) wrk(t *textResult) {
 	if !t.has("connections", "requests", "rate") {
-		return l.errorAt(t.line, "a test without its connections, its number of requests or its rate: lines are missing")
+		l.fail(t.line, "a test without its connections, its number of requests or its rate: lines are missing")
 	}
-	of, err := t.numbers("lasts", "connections", "requests", "rate", "connect", "read", "write", "timeout", "status")
-	if err != nil {
-		return err
-	}
-	took, scale, _, err := t.number("seconds")
-	if err != nil {
-		return err
-	}
+	of := t.numbers("lasts", "connections", "requests", "rate", "connect", "read", "write", "timeout", "status")
+	took, scale, _ := t.number("seconds")
 	seconds, count, rate := took.Number*scale, of["requests"], of["rate"]
 	if math.Abs(rate.Number*seconds-count.Number) > rate.Number*0.006*scale+1e-3*count.Number+0.006*seconds {
-		return l.errorAt(rate.Line, "%g requests/s, where %g requests in %g s make %.6g: one of them is damaged",
+		l.fail(rate.Line, "%g requests/s, where %g requests in %g s make %.6g: one of them is damaged",
 			rate.Number, count.Number, seconds, count.Number/seconds)
 	}
 	hdr := slices.ContainsFunc(t.sections, func(s string) bool {
 		return strings.Contains(s, "HdrHistogram") || strings.HasPrefix(s, wrkCalibration)
 	})
-	load, err := l.wrkLoad(t.line, of["connections"].Number, hdr)
-	if err != nil {
-		return err
-	}
-	s, err := l.under(t.line, load)
-	if err != nil {
-		return err
-	}
+	load := l.wrkLoad(t.line, of["connections"].Number, hdr)
+	s := must(l.under(t.line, load))
 	if lasts := of["lasts"].Number; lasts > 1 && (seconds < lasts/2 || seconds > 2*lasts) {
 		s.contradiction = fmt.Sprintf("its requests took %s s by its own clock, in a test of %g s", number.Significant(seconds), lasts)
 	}
-	if err := s.wrkErrors(count, of["status"].Number, of["timeout"].Number, of["connect"].Number+of["read"].Number+of["write"].Number, hdr); err != nil {
-		return err
+	s.wrkErrors(count, of["status"].Number, of["timeout"].Number, of["connect"].Number+of["read"].Number+of["write"].Number, hdr)
+	if s.rate(rate, 1); count.Number == 0 {
+		return
 	}
-	if err := s.rate(rate, 1); err != nil || count.Number == 0 {
-		return err
-	}
-	return s.fields(wrkFields, t.number)
+	s.fields(wrkFields, t.number)
 }
 
 // wrkLoad returns the coordinates of the load of a test, and adds a note on how it was generated.
-func (l *log) wrkLoad(line int, connections float64, hdr bool) (map[string]float64, error) {
+func (l *log) wrkLoad(line int, connections float64, hdr bool) map[string]float64 {
 	switch {
 	case !hdr:
 		l.note("wrk's loop is closed: a stalled service delays the next requests; for these, wrk adds latencies that it did not measure")
-		return map[string]float64{measure.Threads: connections}, nil
+		return map[string]float64{measure.Threads: connections}
 	case l.o.At[measure.Rate] == 0:
-		return nil, l.errorAt(line, "wrk2 does not print its request rate (-R); give it with --at rate=R")
+		l.fail(line, "wrk2 does not print its request rate (-R); give it with --at rate=R")
 	}
 	l.note("wrk2 sends at a constant rate, over %g connections, and latency counts from the time at which each request was to be sent", connections)
-	return nil, nil
+	return nil
 }
 
 // wrkErrors adds the share of failed requests among count answers: answers with an error status,
 // timeouts, and lost requests.
-func (s *served) wrkErrors(count Value, status, timeouts, lost float64, hdr bool) error {
+func (s *served) wrkErrors(count Value, status, timeouts, lost float64, hdr bool) {
 	all := count.Number
 	switch {
 	case hdr && timeouts > 0: // it counts a waiting connection again and again
 		s.requests, s.wrong = all, 1
 		s.l.note("at %s, wrk2 counted %g timeouts, possibly several per request: the share of failed requests is unknown", s, timeouts)
-		return nil
+		return
 	case all == 0:
-		return nil
+		return
 	}
 	s.wrong = min(1, (status+timeouts)/all)
 	s.right = 1 - s.wrong
-	return s.errors(count, min(all, status+timeouts)+lost, all+lost)
+	s.errors(count, min(all, status+timeouts)+lost, all+lost)
 }
