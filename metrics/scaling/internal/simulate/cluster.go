@@ -1,14 +1,13 @@
-// Package simulate plays data-parallel training on clusters that do not exist,
-// event by event, so that what is said of scaling can be held against a truth.
+// Package simulate simulates data-parallel training on imaginary clusters, event by event, so that
+// estimates of scaling can be compared with a known truth.
 //
-// It knows no law of scaling. Ranks fetch batches from a server that answers
-// one request at a time, compute for as long as chance says, and hand gradient
-// buckets to rings whose every hop waits for its neighbour; throughput is what
-// comes out. It follows no term of the law that is fitted (package predict): the rings
-// overlap with the backward pass, slow ranks are drawn from heavy tails, queues
-// fill gradually.
+// The simulation uses no formula for scaling. Ranks fetch batches from a server that handles one
+// request at a time. They compute for a random time, and pass gradient buckets to rings in which
+// every hop waits for its neighbour. The throughput results from these events. It deliberately
+// differs from the model that package predict fits: the rings overlap with the backward pass, slow
+// ranks have heavy-tailed delays, and queues fill gradually.
 //
-// It serves tests and examples; nothing that a user measures passes through it.
+// Only tests and examples use it.
 package simulate
 
 import (
@@ -17,46 +16,46 @@ import (
 	"slices"
 )
 
-// Cluster is a machine and the training on it. Times are in seconds, sizes in
-// bytes, rates in samples/s or bytes/s.
+// Cluster describes a machine and the training on it. Times are in seconds, sizes in bytes, rates
+// in samples/s or bytes/s.
 type Cluster struct {
-	NodeSize int  // workers a whole node holds
-	Strong   bool // the global batch is fixed, else the batch of each worker
+	NodeSize int  // workers per full node
+	Strong   bool // the global batch is fixed; otherwise the batch of each worker is
 	Batch    int  // samples a step: over all workers when strong, of each when weak
 
-	Sample   float64 // compute time of one sample
-	Launch   float64 // compute time of a step that no batch is too small for
-	Noise    float64 // standard deviation of the logarithm of a rank's compute time, step by step
-	NodeLuck float64 // the same of a node's speed, drawn for each run
-	RunLuck  float64 // the same of a whole run's speed
-	Hiccup   float64 // probability that a rank's step is held up
-	HiccupBy float64 // least share of the compute time that it then loses; Pareto with exponent 2.5
+	Sample   float64 // compute time per sample
+	Launch   float64 // fixed compute time per step, independent of the batch
+	Noise    float64 // standard deviation of the logarithm of a rank's compute time, drawn for each step
+	NodeLuck float64 // the same for a node's speed, drawn for each run
+	RunLuck  float64 // the same for the speed of a whole run
+	Hiccup   float64 // probability that a rank's step is delayed
+	HiccupBy float64 // minimum delay as a share of the compute time; Pareto with exponent 2.5
 
 	Gradients float64 // bytes
-	Buckets   int     // that they are reduced in, while the backward pass goes on
+	Buckets   int     // number of parts in which the gradients are reduced, during the backward pass
 	Inside    Link    // between the workers of a node
 	Between   Link    // between nodes
 
-	Input    float64 // samples/s that the file server delivers to all workers together; 0: any number
-	Prefetch int     // batches that a rank asks for ahead
+	Input    float64 // samples/s of the file server for all workers together; 0: unlimited
+	Prefetch int     // number of batches that a rank requests in advance
 }
 
 // Link is one hop of a ring.
 type Link struct {
 	Latency   float64
 	Bandwidth float64
-	Jitter    float64 // standard deviation of the logarithm of a link's bandwidth, step by step
-	Load      float64 // other jobs' flows that share the link, on average, step by step
-	Core      int     // hops that the switch behind the links carries at full speed; 0: any number
+	Jitter    float64 // standard deviation of the logarithm of the bandwidth, drawn for each step
+	Load      float64 // average number of other jobs' flows on the link, drawn for each step
+	Core      int     // hops that the switch carries at full speed; 0: unlimited
 }
 
 const (
-	warmup   = 4 // steps before the clock starts
+	warmup   = 4 // steps before the measurement
 	measured = 12
 )
 
-// Run trains on so many workers, which fill whole nodes, and returns the steady
-// throughput in samples/s.
+// Run simulates a training on this number of workers, which fill whole nodes, and returns the
+// steady throughput in samples/s.
 func (c *Cluster) Run(r *rand.Rand, workers int) float64 {
 	size := min(workers, c.NodeSize)
 	nodes := workers / size
@@ -72,7 +71,7 @@ func (c *Cluster) Run(r *rand.Rand, workers int) float64 {
 			speed[node*size+i] = s
 		}
 	}
-	end := make([]float64, workers) // of each rank's last step
+	end := make([]float64, workers) // end of each rank's last step
 	feed := newInput(c, r, workers, batch)
 	done := make([]float64, workers)
 	compute := make([]float64, workers)
@@ -91,8 +90,8 @@ func (c *Cluster) Run(r *rand.Rand, workers int) float64 {
 		}
 		copy(done, start)
 		for b := range c.Buckets {
-			// A third of the time is the forward pass; buckets come out evenly
-			// over the rest.
+			// The forward pass takes a third of the time; the buckets become ready at equal
+			// intervals over the rest.
 			share := (1 + 2*float64(b+1)/float64(c.Buckets)) / 3
 			for i := range done {
 				done[i] = max(done[i], start[i]+share*compute[i])
@@ -104,9 +103,9 @@ func (c *Cluster) Run(r *rand.Rand, workers int) float64 {
 	return measured * batch * float64(workers) / (slices.Max(end) - began)
 }
 
-// reduce is an all-reduce that each rank joins at its time in at: a ring
-// inside every node, one between the nodes, and a ring inside again. It leaves
-// when each rank has the sum.
+// reduce simulates an all-reduce: a ring inside every node, one between the nodes, and a ring
+// inside again. at has the time at which each rank starts, and is set to the time at which it has
+// the sum.
 func (c *Cluster) reduce(r *rand.Rand, at []float64, size, nodes int, bytes float64) {
 	for node := range nodes {
 		ring(r, at[node*size:(node+1)*size], size-1, bytes/float64(size), c.Inside)
@@ -128,8 +127,7 @@ func (c *Cluster) reduce(r *rand.Rand, at []float64, size, nodes int, bytes floa
 	}
 }
 
-// ring passes chunks around for so many phases: in each, a rank waits for its
-// neighbour and sends.
+// ring simulates the phases of a ring: in each, a rank waits for its neighbour and sends a chunk.
 func ring(r *rand.Rand, at []float64, phases int, chunk float64, l Link) {
 	n := len(at)
 	if n < 2 {
@@ -155,13 +153,13 @@ func ring(r *rand.Rand, at []float64, phases int, chunk float64, l Link) {
 	}
 }
 
-// input is the file server and every rank's queue of batches before it.
+// input simulates the file server and the ranks' queues of requested batches.
 type input struct {
 	c     *Cluster
 	r     *rand.Rand
 	batch float64
-	free  float64     // when the server has answered all requests so far
-	ready [][]float64 // by rank, when each batch asked for so far arrives
+	free  float64     // time at which the server has handled all requests so far
+	ready [][]float64 // by rank, the arrival times of the requested batches
 	order []int
 }
 
@@ -176,7 +174,7 @@ func newInput(c *Cluster, r *rand.Rand, workers int, batch float64) *input {
 	return in
 }
 
-// ask queues a request of every rank at its time, first come first served.
+// ask adds a request of every rank, at its time in at; the server handles them in order of time.
 func (in *input) ask(at []float64) {
 	slices.SortStableFunc(in.order, func(a, b int) int {
 		if at[a] < at[b] {
@@ -197,8 +195,8 @@ func (in *input) ask(at []float64) {
 	}
 }
 
-// wait sets when each rank, free at its time in end, has the step's batch; it
-// then asks for another.
+// wait sets start to the time at which each rank has the batch of a step, given the end of its
+// previous step, and requests another batch.
 func (in *input) wait(step int, end, start []float64) {
 	for i := range start {
 		start[i] = max(end[i], in.ready[i][step])

@@ -6,41 +6,40 @@ import (
 	"slices"
 )
 
-// Samples is a kind of study of which the ratio between two worker counts is asked:
-// how runs scatter, how the machine changes meanwhile, in which order the runs are
-// made, and how many. It is independent of Study and of the estimators that are
-// tried on it.
+// Samples is a family of studies in which the ratio between two worker counts is estimated. It sets
+// how runs scatter, how the machine changes, the order of the runs, and their number. It is
+// independent of Study and of the tested estimators.
 type Samples struct {
 	Name  string
 	Order Order
-	Least int // runs at each count, drawn evenly from Least to Most
+	Least int // number of runs at each count, drawn uniformly from Least to Most
 	Most  int
-	// Scatter returns how a run of a count scatters: a function that draws the
-	// logarithm of a run's slowdown, which may be +Inf for a missed target.
+	// Scatter returns a function that draws, for a run at a count, the logarithm of its slowdown;
+	// +Inf means a missed target.
 	Scatter func(r *rand.Rand) func(r *rand.Rand, count int) float64
-	// Machine returns what the machine does to the n runs of a study, as logarithms of
-	// slowdowns in the order of the runs; nil: nothing.
+	// Machine returns the effect of the machine on the n runs of a study, as logarithms of
+	// slowdowns in the order of the runs; nil: no effect.
 	Machine func(r *rand.Rand, n int) []float64
 }
 
 // SampleCounts are the worker counts of every study of Samples.
 var SampleCounts = []int{1, 2, 4, 8}
 
-// Drawn is one study: the seconds of each run, +Inf for a missed target.
+// Drawn is one simulated study.
 type Drawn struct {
 	Runs  []DrawnRun
-	scale []float64 // typical seconds by count
+	scale []float64 // typical seconds of a run by count
 	draw  func(r *rand.Rand, count int) float64
 }
 
-// DrawnRun is one of them.
+// DrawnRun is one run of a Drawn study.
 type DrawnRun struct {
-	Count, Repeat int // indices into SampleCounts, and from 0
+	Count, Repeat int // Count is an index into SampleCounts; Repeat starts at 0
 	Began         float64
 	Seconds       float64
 }
 
-// Draw makes a study.
+// Draw draws a study.
 func (f Samples) Draw(r *rand.Rand) *Drawn {
 	d := &Drawn{draw: f.Scatter(r)}
 	exponent := 0.5 + 0.5*r.Float64()
@@ -70,8 +69,8 @@ func (f Samples) Draw(r *rand.Rand) *Drawn {
 	return d
 }
 
-// Truth is how many times faster the count a is than b (indices): the ratio of the
-// medians over all runs that could be made, found by drawing.
+// Truth returns the true speed of count a divided by that of count b, given as indices. It is the
+// ratio of the medians over all possible runs, computed by drawing many.
 func (d *Drawn) Truth(a, b int) float64 {
 	r := rand.New(rand.NewPCG(1, 2))
 	median := func(count int) float64 {

@@ -25,7 +25,7 @@ func lognormal(low, high float64) scatter {
 	}
 }
 
-// heavy is Student's t with three degrees of freedom.
+// heavy is a scatter with Student's t distribution of three degrees of freedom.
 func heavy(r *rand.Rand) func(*rand.Rand, int) float64 {
 	sd := between(r, 0.01, 0.05)
 	return func(r *rand.Rand, _ int) float64 {
@@ -38,13 +38,13 @@ func heavy(r *rand.Rand) func(*rand.Rand, int) float64 {
 	}
 }
 
-// late is skewed: most runs are alike, and some take longer by any amount.
+// late is a skewed scatter: most runs are similar, and some take much longer.
 func late(r *rand.Rand) func(*rand.Rand, int) float64 {
 	sd, tail := between(r, 0.005, 0.02), between(r, 0.02, 0.15)
 	return func(r *rand.Rand, _ int) float64 { return sd*r.NormFloat64() + tail*r.ExpFloat64() }
 }
 
-// twoModes puts a share of the runs, by count, into a slower mode.
+// twoModes is a scatter in which a share of the runs is slower; the share may depend on the count.
 func twoModes(share func(r *rand.Rand, count int) float64) scatter {
 	return func(r *rand.Rand) func(*rand.Rand, int) float64 {
 		sd, by := between(r, 0.01, 0.04), between(r, 0.1, 0.6)
@@ -62,12 +62,12 @@ func twoModes(share func(r *rand.Rand, count int) float64) scatter {
 	}
 }
 
-// slowNodes is for runs that are slow if one of their nodes is.
+// slowNodes is a scatter in which a run is slow if one of its nodes is slow.
 func slowNodes(part float64) scatter {
 	return twoModes(func(_ *rand.Rand, count int) float64 { return 1 - math.Pow(1-part, float64(SampleCounts[count])) })
 }
 
-// missing makes a run miss its target with the same probability at each count.
+// missing adds misses of the target, with the same probability at each count.
 func missing(p float64, of scatter) scatter {
 	return func(r *rand.Rand) func(*rand.Rand, int) float64 {
 		draw := of(r)
@@ -103,7 +103,7 @@ func autoregressive(r *rand.Rand, n int) []float64 {
 	return xs
 }
 
-// stairs changes the machine once or twice, at any time.
+// stairs changes the machine's speed once or twice, at random times.
 func stairs(r *rand.Rand, n int) []float64 {
 	xs := make([]float64, n)
 	for range 1 + r.IntN(2) {
@@ -115,13 +115,13 @@ func stairs(r *rand.Rand, n int) []float64 {
 	return xs
 }
 
-// SampleFamilies are the kinds that a ratio is tried on. Their figures were drawn
-// wide, and before the estimator that is tried on them was chosen.
+// SampleFamilies are the families on which estimators of ratios are tested. Their parameters vary
+// widely, and were fixed before the estimator was chosen.
 var SampleFamilies = func() []Samples {
 	some := func(share float64) func(*rand.Rand, int) float64 {
 		return func(*rand.Rand, int) float64 { return share }
 	}
-	larger := func(_ *rand.Rand, count int) float64 { // of the largest count alone
+	larger := func(_ *rand.Rand, count int) float64 { // only at the largest count
 		if count == len(SampleCounts)-1 {
 			return 0.3
 		}

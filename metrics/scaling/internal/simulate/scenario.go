@@ -5,16 +5,15 @@ import (
 	"math/rand/v2"
 )
 
-// Scenario is a kind of cluster, whose figures are drawn by chance.
+// Scenario is a kind of cluster with random parameters.
 type Scenario struct {
 	Name string
-	// Draw makes a cluster and the worker counts that a study of it measures.
+	// Draw draws a cluster, and the worker counts that a study of it measures.
 	Draw func(r *rand.Rand) (*Cluster, []int)
 }
 
-// Scenarios are the kinds that advice is tried on. In each, what limits the
-// training has begun to show within the worker counts measured: what has not
-// shown yet, nobody can read off throughputs.
+// Scenarios are the kinds of cluster on which advice is tested. In each, the cause that limits
+// scaling already has an effect at the measured worker counts; otherwise no estimate could know it.
 var Scenarios = []Scenario{
 	{"single tier", func(r *rand.Rand) (*Cluster, []int) {
 		return ordinary(r, 1), []int{1, 2, 4, 8, 16}
@@ -27,7 +26,7 @@ var Scenarios = []Scenario{
 	}},
 	{"strong", func(r *rand.Rand) (*Cluster, []int) {
 		c := ordinary(r, 1)
-		c.Strong, c.Batch = true, 2048 // enough for the largest worker count that is asked about
+		c.Strong, c.Batch = true, 2048 // enough for the largest worker count of any question
 		return c, []int{1, 2, 4, 8, 16}
 	}},
 	{"straggling", func(r *rand.Rand) (*Cluster, []int) {
@@ -40,7 +39,7 @@ var Scenarios = []Scenario{
 	}},
 	{"input-bound", func(r *rand.Rand) (*Cluster, []int) {
 		c := ordinary(r, 1)
-		// The server keeps up with 2 to 6 of the 16 workers measured.
+		// The server is fast enough for 2 to 6 of the 16 measured workers.
 		c.Input = c.Run(r, 4) / 4 * between(r, 2, 6)
 		c.Prefetch = 1 + r.IntN(3)
 		return c, []int{1, 2, 4, 8, 12, 16}
@@ -50,7 +49,7 @@ var Scenarios = []Scenario{
 		c.Between.Jitter = between(r, 0.1, 0.3)
 		c.Between.Load = between(r, 0.2, 1.5)
 		c.Between.Latency = between(r, 20e-6, 200e-6)
-		// Transfers take enough of a step for congestion to matter.
+		// Transfers take so large a part of a step that congestion matters.
 		c.Between.Bandwidth = 2 * c.Gradients / (float64(c.Batch) * c.Sample) / between(r, 0.2, 0.6)
 		if r.IntN(2) == 0 {
 			c.Between.Core = 4 + r.IntN(5)
@@ -59,7 +58,7 @@ var Scenarios = []Scenario{
 	}},
 }
 
-// ordinary is a cluster without a particular ailment, scaled weakly.
+// ordinary returns a cluster without a special problem, with weak scaling.
 func ordinary(r *rand.Rand, nodeSize int) *Cluster {
 	return &Cluster{
 		NodeSize: nodeSize, Batch: 64,
@@ -73,7 +72,7 @@ func ordinary(r *rand.Rand, nodeSize int) *Cluster {
 	}
 }
 
-// between is drawn evenly on a logarithmic scale.
+// between draws a value that is uniform on a logarithmic scale.
 func between(r *rand.Rand, low, high float64) float64 {
 	return low * math.Exp(r.Float64()*math.Log(high/low))
 }

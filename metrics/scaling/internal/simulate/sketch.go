@@ -6,36 +6,36 @@ import (
 	"slices"
 )
 
-// Sketch is a cluster in closed form, put together from parts: cheap enough to
-// know the truth at every worker count. Its forms are none of those that package
-// model fits: transfers hide behind computing, slow ranks hold up the others, a
-// server fills up gradually, data comes to fit a cache. Times are in seconds.
+// Sketch is a cluster whose throughput is given by formulas, so that the truth is cheap to compute
+// at every worker count. The formulas differ from those that package predict fits: transfers
+// overlap with computation, slow ranks delay the others, a server saturates gradually, and data
+// start to fit a cache. Times are in seconds.
 type Sketch struct {
 	Strong   bool
 	NodeSize int
 	Batch    float64 // samples a step: over all workers when strong, of each when weak
 
-	Sample, Launch float64 // computing of a sample, and of a step
-	Cache          float64 // share of a sample's time that is saved once a worker's share of the data fits
-	Fits           float64 // workers at which half of that is
+	Sample, Launch float64 // compute time per sample, and fixed compute time per step
+	Cache          float64 // share of the time per sample that is saved if a worker's part of the data fits in its cache
+	Fits           float64 // number of workers at which half of Cache is saved
 
 	Tree               bool
-	Latency, Transfer  float64 // of a message between nodes, and of all gradients
-	Inside             float64 // of all gradients inside a node
-	Window             float64 // share of the computing that hides transfers
-	Server, Sharpness  float64 // workers that a shared server keeps up with, 0: any number; how abruptly it fills up
-	Switch             float64 // nodes whose transfers a switch carries at full speed; 0: any number
-	Straggle           float64 // how much longer a rank takes, step by step: standard deviation over the mean
-	SlowPart, SlowBy   float64 // of the nodes are slow, by so much
-	Spread, NodeSpread float64 // standard deviation of the logarithm from run to run, and of a node's speed
-	Hit, HitBy         float64 // share of the runs that other work slows, by so much
-	// Extra is what a step takes besides, in seconds; nil: nothing.
+	Latency, Transfer  float64 // time of a message between nodes, and of the transfer of all gradients
+	Inside             float64 // time of the transfer inside a node
+	Window             float64 // share of the computation that can overlap with transfers
+	Server, Sharpness  float64 // workers that a shared server can supply, 0: unlimited; how abruptly it saturates
+	Switch             float64 // nodes whose transfers a switch carries at full speed; 0: unlimited
+	Straggle           float64 // relative standard deviation of a rank's compute time between steps
+	SlowPart, SlowBy   float64 // share of slow nodes, and how much slower they are
+	Spread, NodeSpread float64 // standard deviation of the logarithm of the speed of runs, and of nodes
+	Hit, HitBy         float64 // share of runs that other work slows down, and by how much
+	// Extra returns additional seconds per step; nil: none.
 	Extra func(workers float64) float64
 
 	known map[int]float64
 }
 
-// Speed is the throughput in samples/s of a run without slow nodes or luck.
+// Speed returns the throughput in samples/s of a run without slow nodes or noise.
 func (c *Sketch) Speed(workers int) float64 {
 	n := float64(workers)
 	batch := c.Batch
@@ -44,7 +44,7 @@ func (c *Sketch) Speed(workers int) float64 {
 	}
 	sample := c.Sample * (1 - c.Cache*n*n/(n*n+c.Fits*c.Fits))
 	compute := c.Launch + batch*sample
-	// The mean of the largest of n that are normal, nearly (Blom 1958).
+	// Approximate mean of the largest of n normal values (Blom 1958).
 	if workers > 1 {
 		compute *= 1 + c.Straggle*math.Sqrt2*math.Erfinv(2*(n-0.375)/(n+0.25)-1)
 	}
@@ -81,7 +81,7 @@ func (c *Sketch) Speed(workers int) float64 {
 	return batch * n / step
 }
 
-// Run is the throughput of one run.
+// Run returns the throughput of one random run.
 func (c *Sketch) Run(r *rand.Rand, workers int) float64 {
 	slowest := 0.0
 	for range (workers + c.NodeSize - 1) / c.NodeSize {
@@ -97,7 +97,7 @@ func (c *Sketch) Run(r *rand.Rand, workers int) float64 {
 	return c.Speed(workers) * math.Exp(c.Spread*r.NormFloat64()-slowest)
 }
 
-// Truth is the median throughput of all runs that could be made.
+// Truth returns the median throughput over all possible runs.
 func (c *Sketch) Truth(workers int) float64 {
 	if x, ok := c.known[workers]; ok {
 		return x
@@ -119,16 +119,15 @@ func (c *Sketch) Truth(workers int) float64 {
 	return x
 }
 
-// Kind is a kind of sketch, whose figures are drawn by chance.
+// Kind is a kind of sketch with random parameters.
 type Kind struct {
 	Name string
-	Wall bool // its limit lies just behind 16 workers, and nothing up to there shows it
+	Wall bool // scaling ends just above 16 workers, and nothing up to there shows it
 	Draw func(r *rand.Rand) *Sketch
 }
 
-// Kinds are sentences of the grammar: what a cluster suffers from. The last but the
-// walls draws of everything. Figures were drawn wide, and before the decisions that
-// are tried on them were written.
+// Kinds are clusters with different problems. The last one before the walls may have any of them.
+// The parameters vary widely, and were fixed before the tested decisions were written.
 var Kinds = []Kind{
 	{"ring over nodes", false, func(r *rand.Rand) *Sketch { c := sketch(r); c.NodeSize = 1 + r.IntN(2); return c }},
 	{"tree", false, func(r *rand.Rand) *Sketch {
@@ -167,14 +166,14 @@ var Kinds = []Kind{
 	}},
 }
 
-// Later are kinds that were written when the decisions had been tried on Kinds, and
-// before the rule that is in use was: none of it was chosen by them.
+// Later are kinds that were written after the decisions had been tested on Kinds, but before the
+// present rule. The rule was not tuned on them.
 var Later = []Kind{
 	{"leaf switches of 4 to 8 nodes", false, func(r *rand.Rand) *Sketch {
 		c := sketch(r)
 		leaf, less := float64(4+r.IntN(5)), between(r, 1.5, 4)
 		c.Transfer *= 0.5
-		c.Extra = func(n float64) float64 { // of the ring's hops, those between leaves are slower
+		c.Extra = func(n float64) float64 { // the ring's hops between leaf switches are slower
 			leaves := math.Ceil(n / leaf)
 			return c.Transfer * less * (1 - 1/leaves)
 		}
@@ -214,7 +213,7 @@ var Later = []Kind{
 	{"fixed global batch, small batches are slow", false, func(r *rand.Rand) *Sketch {
 		c := sketch(r)
 		c.strong()
-		half := between(r, 4, 48) // samples at which a worker is half as fast
+		half := between(r, 4, 48) // number of samples at which a worker has half its full speed
 		c.Extra = func(n float64) float64 { b := c.Batch / n; return b * c.Sample * half / b * (1 - math.Exp(-b/half)) }
 		return c
 	}},
@@ -243,7 +242,7 @@ var Later = []Kind{
 	}},
 }
 
-// sketch is a cluster without a particular ailment, scaled weakly.
+// sketch returns a cluster without a special problem, with weak scaling.
 func sketch(r *rand.Rand) *Sketch {
 	c := &Sketch{NodeSize: 1, Batch: 64, Sample: between(r, 0.3e-3, 5e-3)}
 	step := c.Batch * c.Sample

@@ -7,46 +7,46 @@ import (
 	"slices"
 )
 
-// Study is runs at several worker counts on a machine whose speed changes while
-// they are made, or from node to node. It knows nothing of throughput but how
-// fast each count is in truth: the machine is multiplied on.
+// Study is a set of runs at several worker counts, on a machine whose speed changes over time or
+// differs between nodes. The true speed of each count is given; the effect of the machine is a
+// factor on it.
 type Study struct {
 	Machine
 	Counts []int
-	Speed  []float64 // median throughput of each count on a machine without whims, samples/s
-	Spread []float64 // standard deviation of its logarithm from run to run, by count
+	Speed  []float64 // median throughput at each count on an undisturbed machine, samples/s
+	Spread []float64 // standard deviation of the logarithm of the throughput, by count
 	Runs   []int     // by count
 	Order  Order
-	Epoch  float64 // when the first run begins, Unix seconds
-	Length float64 // seconds from the begin of a run to that of the next
+	Epoch  float64 // start of the first run, Unix seconds
+	Length float64 // seconds from the start of a run to the start of the next
 }
 
-// Machine is how a machine's speed varies beside a run's own noise. Each of
-// these is a standard deviation, or a change, of the logarithm of the speed.
+// Machine describes how a machine's speed varies, in addition to the noise of runs. All effects
+// refer to the logarithm of the speed.
 type Machine struct {
-	Ramp     float64 // from the first run to the last
-	Swing    float64 // of an AR(1) process over the runs in the order they are made
-	Memory   float64 // its coefficient
-	Day      float64 // of a day
-	Bursts   float64 // probability that, at a run, other work begins to disturb the machine
-	BurstBy  float64 // what it then takes
-	BurstFor float64 // runs that it lasts, on average
+	Ramp     float64 // change from the first run to the last
+	Swing    float64 // standard deviation of an AR(1) process over the runs in their order
+	Memory   float64 // coefficient of the AR(1) process
+	Day      float64 // standard deviation between days
+	Bursts   float64 // probability per run that other work starts to disturb the machine
+	BurstBy  float64 // slowdown by that work
+	BurstFor float64 // its mean duration in runs
 
-	Slow     []bool  // of each node there is; nil: every run has nodes of its own
-	SlowPart float64 // of all nodes that are slow, where every run has its own
-	SlowBy   float64 // what a slow node takes from a run that has one
-	Sticky   float64 // probability that a run gets the nodes of the run before it, as far as it needs them
+	Slow     []bool  // whether each node is slow; nil: every run has new nodes
+	SlowPart float64 // share of slow nodes, if every run has new nodes
+	SlowBy   float64 // slowdown of a run with a slow node
+	Sticky   float64 // probability that a run reuses the nodes of the previous run
 }
 
-// Order is the order in which the runs of a study are made.
+// Order is the order of the runs of a study.
 type Order int
 
 // The orders.
 const (
-	Planned  Order = iota // all runs of a count, then all of the next
-	Blocks                // a run of every count, shuffled, then another
-	Shuffled              // all runs, shuffled
-	Appended              // in blocks, but the largest count behind all others
+	Planned  Order = iota // all runs of one count, then all of the next
+	Blocks                // blocks with one run of every count, in random order
+	Shuffled              // all runs in random order
+	Appended              // in blocks, but the largest count after all others
 )
 
 func (o Order) String() string {
@@ -62,7 +62,7 @@ type Made struct {
 	Throughput float64 // samples/s
 }
 
-// order lists the runs as they are made: count and repeat, both indices.
+// order returns the runs in their order: indices of count and repeat.
 func (s *Study) order(r *rand.Rand) [][2]int {
 	var list [][2]int
 	for i := range s.Counts {
@@ -90,12 +90,12 @@ func (s *Study) order(r *rand.Rand) [][2]int {
 	return list
 }
 
-// Play makes the runs, in the order in which they are made.
+// Play draws the runs and returns them in their order.
 func (s *Study) Play(r *rand.Rand) []Made {
 	order := s.order(r)
 	swing := s.Swing * r.NormFloat64()
 	day, burst := map[int]float64{}, 0
-	var placed []int // the nodes of the last run, and behind them others in any order
+	var placed []int // the nodes of the previous run, followed by the others in random order
 	var list []Made
 	for at, which := range order {
 		i := which[0]
@@ -137,15 +137,15 @@ func (s *Study) Play(r *rand.Rand) []Made {
 	return list
 }
 
-// Truth is how many times faster a count is than the smallest: the ratio of the
-// medians over all runs that could be made of them, on any of the nodes. What
-// the machine does over time it does to every count, so that it is not in it.
+// Truth returns the true speed of a count divided by that of the smallest: the ratio of the medians
+// over all possible runs, on any nodes. Changes of the machine over time affect every count alike
+// and cancel.
 func (s *Study) Truth(count int) float64 {
 	typical := func(i int) float64 {
 		if s.SlowBy == 0 {
 			return s.Speed[i]
 		}
-		// A mixture of two normals: its median by bisection.
+		// Median of a mixture of two normal distributions, by bisection.
 		p := s.disturbed(s.Counts[i])
 		below := func(x float64) float64 {
 			cdf := func(z float64) float64 { return math.Erfc(-z/math.Sqrt2) / 2 }
@@ -164,7 +164,7 @@ func (s *Study) Truth(count int) float64 {
 	return typical(slices.Index(s.Counts, count)) / typical(0)
 }
 
-// disturbed is the probability that a run of so many nodes has a slow one.
+// disturbed returns the probability that a run on this number of nodes has a slow one.
 func (s *Study) disturbed(nodes int) float64 {
 	if s.Slow == nil {
 		return 1 - math.Pow(1-s.SlowPart, float64(nodes))
@@ -182,7 +182,7 @@ func (s *Study) disturbed(nodes int) float64 {
 	return 1 - none
 }
 
-// Family is a kind of study, whose figures are drawn by chance.
+// Family is a kind of study with random parameters.
 type Family struct {
 	Machine string
 	Order   Order
@@ -190,13 +190,12 @@ type Family struct {
 	Draw    func(r *rand.Rand) *Study
 }
 
-// Name says the family in words.
+// Name returns a description of the family.
 func (f Family) Name() string { return f.Machine + ", " + f.Order.String() + ", " + f.Sizes }
 
-// machines are the terms of the grammar that say how a machine behaves, sizes
-// those that say how many runs there are of what spread. Families are all
-// combinations of them with the orders. Figures were drawn wide, and before the
-// estimators that are tried on them were written.
+// machines are behaviours of machines, and sizes are numbers and spreads of runs. Families are all
+// their combinations with the orders. The parameters vary widely, and were fixed before the tested
+// estimators were written.
 var machines = []struct {
 	name string
 	draw func(r *rand.Rand, s *Study)
@@ -254,7 +253,7 @@ var sizes = []struct {
 	}},
 }
 
-// Families are all that the grammar has.
+// Families returns all combinations of machines, sizes and orders.
 func Families() []Family {
 	var list []Family
 	for _, machine := range machines {
