@@ -72,7 +72,7 @@ type Contender struct {
 type Next struct {
 	Replicas int       `json:"replicas"`
 	Beside   []int     `json:"beside"` // also measured again in the same blocks, for comparison; never null
-	Rates    []float64 `json:"rates"`  // requests/s to measure at; never null; empty: search the highest rate within the limit
+	Rates    []float64 `json:"rates"`  // requests/s requests/s to measure at; never null; empty: search for the highest rate within the limit
 	Why      string    `json:"why"`
 	Command  string    `json:"command"` // command that measures it; "": unknown. Package capacity leaves it empty
 }
@@ -101,8 +101,8 @@ func LoadOf(rate float64, runs []scaling.Observation, open bool) Load {
 	return Load{rate, slices.Min(batches)}
 }
 
-// stands returns how many requests of the demand one request of the curve replaces, because
-// it has a larger batch; 0 if that is unknown.
+// stands returns how many requests of the demand one request of the curve replaces, because the
+// curve's batch is larger; 0: unknown.
 func (l Load) stands(c scaling.Curve) float64 {
 	if l.Samples == 0 {
 		return 1
@@ -283,8 +283,8 @@ func withInterval(c scaling.Curve) (measured []carried, why string) {
 	return measured, cmp.Or(why, "no run found a largest rate within a limit; set workload.limit, such as { p95 = \"50ms\" }")
 }
 
-// Rates is the line of a study's [workload] that measures at these, to three digits,
-// rounded up.
+// Rates returns the line of a study's [workload] that measures at these rates, rounded up to three
+// digits.
 func Rates(list ...float64) string {
 	words := make([]string, len(list))
 	for i, x := range list {
@@ -303,8 +303,8 @@ func samples(n float64) string {
 
 func counted(replicas int) string { return number.Count(replicas, "replica") }
 
-// Unbatched is the first of ordered answers whose requests are those of the demand, where
-// those of the first are not; nil for none.
+// Unbatched returns the first answer in an ordered list whose requests have the demand's batch, if
+// the list's first answer has another one; nil: none.
 func Unbatched(list []Answer) *Answer {
 	if len(list) == 0 || list[0].Batch == list[0].Samples {
 		return nil

@@ -27,8 +27,8 @@ type Line struct {
 	// Samples is the number per request of the demand, and Batch that per request of the
 	// series, which replaces several; both are 0 if all requests have the same size.
 	Samples, Batch float64
-	// Sure are the rungs by the lower bounds of the measured rates, as Of recommends them;
-	// Hoped are those by the upper bounds.
+	// Sure are the rungs according to the lower bounds of the measured rates, as Of recommends
+	// them. Hoped are the rungs according to the upper bounds.
 	Sure, Hoped []Rung
 	Measured    int    // number of Sure's rungs up to the most replicas measured
 	Why         string // why the line is missing

@@ -24,9 +24,9 @@ const saturationRange = 2
 
 // A Saturation is the point at which a throughput curve saturates.
 //
-// Each point is compared with the point of highest throughput, within runs. A saturation
-// point per run would follow its noise, since the maximum of several noisy values is too
-// high.
+// Each point is compared with the point of highest throughput, within runs. Computing a saturation
+// point for each run instead would follow its noise, because the maximum of several noisy values is
+// biased upwards.
 type Saturation struct {
 	Series string
 	Axis   string
@@ -42,8 +42,9 @@ type Saturation struct {
 	Most    *scaling.Estimate // the maximum
 	Runs    int               // smallest number of runs at a point
 	Why     string            // why there is no saturation point
-	// Power is the point with the highest throughput / mean latency (Kleinrock, ICC 1979),
-	// by the medians; PowerRuns is the same per run. Both are nil without latencies.
+	// Power is the point at which throughput divided by mean latency is highest (Kleinrock, ICC
+	// 1979), according to the medians. PowerRuns has that point for each run. Both are nil without
+	// latencies.
 	Power     *float64
 	PowerRuns *scaling.Estimate
 	// Bound is N* = X_max·R_1 (Denning & Buzen, Computing Surveys 10, 1978): with fewer
@@ -60,7 +61,7 @@ func findSaturation(c scaling.Curve, m measure.Measure) *Saturation {
 	case c.Axis == measure.Threads && (m.Name == measure.RequestsPerSecond || m.Name == measure.SamplesPerSecond || m.Name == measure.OutputThroughput):
 	case c.Axis == measure.Batch && (m.Name == measure.SamplesPerSecond || m.Name == measure.OutputThroughput):
 		if _, open := c.Parameters[measure.Rate]; open {
-			return nil // an open loop: it answers what it is sent
+			return nil // with an open loop, the throughput follows the request rate
 		}
 	default:
 		return nil

@@ -77,8 +77,7 @@ func limitOf(c scaling.Curve) (measure.Limit, error) {
 	return measure.ParseLimit(text)
 }
 
-// byRates returns what each number of replicas carried, from curves that differ in the
-// rate.
+// byRates returns what each number of replicas carried, from curves that differ only in the rate.
 func byRates(curves []scaling.Curve, search *scaling.Curve, limit measure.Limit) (list []carried, why string) {
 	if own, err := limitOf(curves[0]); err == nil {
 		limit.Errors = own.Errors
@@ -195,7 +194,7 @@ func (m *carried) rates(points map[float64]scaling.Point, rates []float64, limit
 // they show that it breaks it.
 func judge(values map[string]float64, rate float64, limit measure.Limit) (known, broken bool) {
 	if answers, has := values[measure.RequestsPerSecond]; has && answers < achieved*rate {
-		return false, false // the load is not what its name says
+		return false, false // the actual rate was lower than requested
 	}
 	known = true
 	for name, seconds := range limit.Seconds {

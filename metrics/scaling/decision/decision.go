@@ -1,8 +1,8 @@
-// Package decision chooses one of several options: a number of workers, an amount of a resource,
-// a number of replicas. It does not see runs. The caller states how likely each option is to
-// meet the user's limits, how many times better one option is than another, and which doubts
-// there are. The package returns the choice with its probability, the options that may be
-// better, and those that are equally good. It has no side effects.
+// Package decision chooses one of several options: a number of workers, an amount of a resource, a
+// number of replicas. It does not see runs. The caller states how likely each option is to meet the
+// user's limits, how many times better one option is than another, and which reasons for doubt
+// there are. The package returns the choice with its probability, the options that may be better,
+// and those that are equally good. It has no side effects.
 package decision
 
 import (

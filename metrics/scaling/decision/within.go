@@ -81,10 +81,10 @@ func (q *Question) rivals(p, chosen prospect) bool {
 }
 
 // expected returns the probability that p keeps the limits and is Close to the best of those that
-// do, and what choosing it is expected to bring: a share of the worth of that best one,
-// nothing if it breaks a limit. What one option is off its neighbours are as well (they
-// share runs, law and base): in a share u of all worlds those keep the limits whose
-// probability is u or more. all are sorted by it, highest first.
+// do, and its expected worth, as a share of the worth of that best option; it is 0 where it breaks
+// a limit. The errors of the options are correlated, because they share runs, model and base. So
+// the model is: for a uniform random u, an option keeps the limits if its probability is at least
+// u. all must be sorted by this probability, highest first.
 func expected(p prospect, all []prospect) (good, share float64) {
 	best := 0.0
 	for i, o := range all {

@@ -27,7 +27,7 @@ type Figure struct {
 // Row holds the measurements at one worker count.
 type Row struct {
 	Workers     int      `json:"workers"`
-	GlobalBatch *float64 `json:"global_batch"` // samples a step; null: not known
+	GlobalBatch *float64 `json:"global_batch"` // samples per step; null: unknown
 	Runs        int      `json:"runs"`
 	Step        *float64 `json:"step_seconds"` // median of the runs; null if the batch is unknown
 	Rate        float64  `json:"rate"`         // median of the runs
@@ -38,7 +38,7 @@ type Answer struct {
 	Series      string         `json:"series"`
 	Layout      map[string]any `json:"layout"` // values of the layout's keys; never null
 	Workers     int            `json:"workers"`
-	GlobalBatch *float64       `json:"global_batch"` // samples a step; null: not known
+	GlobalBatch *float64       `json:"global_batch"` // samples per step; null: unknown
 	Step        *Figure        `json:"step_seconds"` // null: refused, or the batch is unknown
 	Rate        *Figure        `json:"rate"`         // null: refused
 	Unit        string         `json:"rate_unit"`    // "samples/s", "tokens/s"

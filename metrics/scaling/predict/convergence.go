@@ -124,7 +124,7 @@ func fitBatchLaws(batches []measuredBatch, pure float64, level float64) []batchL
 		least = min(least, l.squares)
 		list = append(list, l)
 	}
-	// The region of the two parameters of a bend that the runs allow.
+	// Keep the parameters of a bend that the runs do not rule out.
 	free := max(1, runs-3)
 	most := least*(1+2/free*distuv.F{D1: 2, D2: free}.Quantile(level)) + runs*closely*closely
 	list = slices.DeleteFunc(list, func(l batchLaw) bool { return l.squares > most })
@@ -159,8 +159,8 @@ func fitBatchLaw(batches []measuredBatch, first, second func(float64) float64) (
 		}
 		l.a, l.b = (y1*s22-y2*s12)/det, (y2*s11-y1*s12)/det
 		l.aa, l.ab, l.bb = s22/det, -s12/det, s11/det
-		// At the bound the errors of both coefficients stay: runs that happen to show no growth
-		// do not rule it out.
+		// If a coefficient is at its bound, keep the errors of both: runs that happen to show no
+		// growth do not rule growth out.
 		if l.b < 0 {
 			l.a, l.b = y1/s11, 0
 		} else if l.a < 0 {
@@ -269,7 +269,7 @@ func (c *Convergence) carry(batch float64) Samples {
 		runs += b.runs
 	}
 	t := math.Inf(1)
-	if runs > 2 { // the same for hundreds of laws, and slow to find
+	if runs > 2 { // slow to compute, and the same for hundreds of formulas
 		t = distuv.StudentsT{Mu: 0, Sigma: 1, Nu: runs - 2}.Quantile((1 + c.level) / 2)
 	}
 	for i := range c.laws {

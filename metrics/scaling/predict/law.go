@@ -14,17 +14,17 @@ type term struct {
 	against against
 }
 
-// A place holds the quantities on which the time of a step depends, at one worker count and batch.
+// A place has the quantities that determine the step time at one worker count and batch.
 type place struct {
 	workers  float64
 	replicas float64 // number of replicas that share the batch
-	work     float64 // microbatches a worker goes through, the pipeline's bubble among them; without microbatches, samples
+	work     float64 // number of microbatches per worker, including the pipeline's bubble; samples if there are no microbatches
 	inside   float64 // replicas within a node
-	parties  float64 // that exchange gradients over the network: nodes, or replicas that take one or more
+	parties  float64 // number of parties that exchange gradients over the network: nodes, or replicas if one fills a node or more
 	racks    float64
 }
 
-// A setting holds the quantities that are the same at all places of a study.
+// A setting has the quantities that are the same at all worker counts of a study.
 type setting struct {
 	Layout
 	nodeSize, rackSize float64 // workers per node, nodes per rack; 0: unknown
@@ -48,11 +48,12 @@ func (s *setting) at(workers int, batch float64) place {
 	return p
 }
 
-// terms are all terms of the model. With t the time of a microbatch, m microbatches and a pipeline
-// of P stages, V on each worker, a step computes t·(m + (P−1)/V) (Narayanan et al., SC'21); the
-// all-reduce of the gradients takes 2·(1 − 1/q) of their size over q parties, and the latencies of
-// a ring or a tree (Thakur, Rabenseifner & Gropp, 2005); the slowest of n workers is √(2·ln n)
-// standard deviations behind the mean (the leading term for normal ones; Gumbel 1958).
+// terms are all terms of the model. Computation takes t·(m + (P−1)/V) per step, for m microbatches
+// of t seconds and a pipeline of P stages, V on each worker (Narayanan et al., SC'21). The
+// all-reduce of the gradients over q parties transfers 2·(1 − 1/q) of their size, and has the
+// latency of a ring or a tree (Thakur, Rabenseifner & Gropp, 2005). The slowest of n workers is
+// √(2·ln n) standard deviations slower than the mean (leading term for normal distributions; Gumbel
+// 1958).
 var terms = []term{
 	{"microbatches", func(s *setting, p place) float64 { return p.work }, 3, atEdge},
 	{"step", func(s *setting, p place) float64 { return 1 }, 0.5, one},
@@ -65,8 +66,8 @@ var terms = []term{
 	{"reduction between racks", func(s *setting, p place) float64 { return 1 - 1/p.racks }, 0.2, one},
 }
 
-// What a coefficient of a term is measured against: what it has at the largest count,
-// at the smallest, or 1.
+// The unit of a term's coefficient: the term's value at the largest count, at the smallest count,
+// or 1.
 type against int
 
 const (
@@ -89,9 +90,9 @@ func (t term) unit(s *setting, start, edge place) float64 {
 	return 1
 }
 
-// bend returns the term of a cost that appears beyond a place and grows with each doubling of the
-// parties, such as a switch that is saturated. Beyond the largest measured count, only its usual
-// size is known.
+// bend returns the term of a cost that starts above the count at and grows with each doubling of
+// the parties, such as a saturated switch. Above the largest measured count, only its usual size is
+// known.
 func bend(at place, last bool) term {
 	usual := 0.03
 	if last {
@@ -102,10 +103,10 @@ func bend(at place, last bool) term {
 	}, usual, one}
 }
 
-// uncover returns the term of a transfer that overlaps with computing, and costs time only if there
-// is too little computing. step is the time of a step at that place, divided by the time at the
-// largest measured count. With a fixed global batch, such a transfer may only appear beyond the
-// measured counts; so the place with the least measured work has the term, too.
+// uncover returns the term of a transfer that overlaps with computation, and costs time only if
+// there is too little computation to overlap with. work is the computation at which that starts.
+// step is the step time there, divided by that at the largest measured count. With a fixed global
+// batch, such a transfer may only appear beyond the measured counts.
 func uncover(work, step float64) term {
 	return term{"uncovered", func(s *setting, p place) float64 { return max(0, 1-p.work/work) }, 0.3 * step, one}
 }

@@ -5,11 +5,11 @@ import (
 	"math/rand/v2"
 )
 
-// A law that is a sum of times, each with a coefficient of 0 or more, has a posterior
-// that is a normal distribution cut off at 0, given how much counts scatter about the
-// law. It is sampled coordinate by coordinate where it is round (Rodriguez-Yam, Davis &
-// Scharf, Efficient Gibbs sampling of truncated multivariate normal with application to
-// constrained linear regression, 2004).
+// This file samples the posterior distribution of the model's coefficients. Given the scatter of
+// the counts about the model, the distribution is normal, truncated because coefficients cannot be
+// negative. It is sampled one coordinate at a time, after a transformation that makes the
+// coordinates independent (Rodriguez-Yam, Davis & Scharf, Efficient Gibbs sampling of truncated
+// multivariate normal with application to constrained linear regression, 2004).
 
 // design is the matrix of a linear regression. Row i belongs to a worker count. It has
 // the time of each term there, divided by the measured step time, so that with the
@@ -17,8 +17,8 @@ import (
 // deviation of the coefficient's prior.
 type design struct {
 	rows  [][]float64
-	runs  []float64 // of each row
-	pure  float64   // relative sum of squares of runs about the mean of their count
+	runs  []float64 // number of runs of each row
+	pure  float64   // sum of the squared relative deviations of runs from the mean of their count
 	free  float64   // degrees of freedom of pure
 	terms int
 }
@@ -26,14 +26,14 @@ type design struct {
 const (
 	draws  = 2000
 	unused = 300 // number of first draws that are not used
-	// What runs usually scatter by, and counts about the law beyond that: relative
-	// standard deviations, the first worth so many runs.
+	// The prior of the scatter of runs: its usual relative standard deviation, and the number of
+	// runs that this knowledge is worth.
 	usualNoise, noiseWorth = 0.01, 2.0
 	usualOdd               = 0.01
 )
 
-// draw is one sample of the posterior distribution: the coefficients, in units of the
-// prior's standard deviations, and how much counts scatter about the law.
+// draw is one sample of the posterior distribution: the coefficients, in units of the prior's
+// standard deviations, and the scatter of the counts about the model.
 type draw struct {
 	beta []float64
 	odd  float64
@@ -64,7 +64,7 @@ func (d *design) sample() []draw {
 	}
 	var list []draw
 	for k := range draws + unused {
-		// Of runs about their count: inverse gamma.
+		// The variance of runs within their count has an inverse gamma distribution.
 		noise := (d.pure + noiseWorth*usualNoise*usualNoise) / chiSquared(r, d.free+noiseWorth)
 		odd = d.oddity(r, beta, noise)
 		weights := make([]float64, len(d.rows))
@@ -176,9 +176,9 @@ func invert(l, to [][]float64) {
 	}
 }
 
-// oddities lists how much counts may scatter about the law beyond what the scatter of
-// their runs explains. The values are equally spaced on a logarithmic scale up to 8.5
-// %. likely is the logarithm of their prior probability.
+// oddities lists possible scatters of the counts about the model, in addition to the scatter of
+// their runs. The values are equally spaced on a logarithmic scale up to 8.5 %. likely is the
+// logarithm of their prior probability.
 var oddities = func() (list [24]struct{ at, likely float64 }) {
 	for k := range list {
 		t := usualOdd * 0.05 * math.Pow(1.25, float64(k))

@@ -95,8 +95,8 @@ type HoldOut struct {
 // Error returns the error of the prediction, a fraction of the measured step time.
 func (h *HoldOut) Error() float64 { return h.Predicted.Value/h.Measured - 1 }
 
-// Missed reports whether the measured step time is outside the interval and more than a
-// tenth off: then the law does not describe this study.
+// Missed reports whether the measured step time is outside the interval and more than a tenth off.
+// The model then does not describe this study.
 func (h *HoldOut) Missed() bool {
 	return math.Abs(h.Error()) > missed && (h.Measured < h.Predicted.Low || h.Measured > h.Predicted.High)
 }
@@ -263,8 +263,8 @@ func (l *Law) design(seen []int) *design {
 		for k, j := range seen {
 			row[k] = l.scale[j] * l.terms[j].of(&l.setting, l.place(i)) / own
 		}
-		// What changed from the first count to the last and has nothing to do with them:
-		// either way, and not carried on.
+		// A change from the first count to the last that has other causes than the worker count. It
+		// can have either sign, and is not extrapolated.
 		row[len(seen)] = drift * (float64(i)/float64(len(l.counts)-1) - 0.5)
 		row[len(seen)+1] = -row[len(seen)]
 		d.rows = append(d.rows, row)
@@ -333,7 +333,7 @@ func (l *Law) Predict(workers int, batch float64) (Estimate, error) {
 		return Estimate{}, why
 	}
 	e := l.estimate(workers, batch)
-	for _, o := range l.others { // whichever it is
+	for _, o := range l.others { // whichever number of virtual stages it is
 		if why := o.beyond(workers, batch); why != nil {
 			return Estimate{}, why
 		}
@@ -389,10 +389,10 @@ func (l *Law) beyond(workers int, batch float64) *Refusal {
 	return nil
 }
 
-// stalled says how the largest count gets less done than a smaller one, by more than runs
-// and their noise explain, or hardly more than half of it though each worker has as much
-// work: something is full, and no term describes what follows. The refusal holds for
-// counts above from. why is "" if neither is the case.
+// stalled returns why there is no prediction above a count (from) because something is saturated,
+// which no term describes. That is so if the largest count has a lower rate than a smaller one, by
+// more than noise, or hardly a higher rate than half as many workers with the same work each.
+// Otherwise why is "".
 func (l *Law) stalled() (why string, from int) {
 	n := len(l.counts) - 1
 	last := l.counts[n]

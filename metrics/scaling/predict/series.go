@@ -13,8 +13,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// The parameters that say how a model is laid out, by the last part of their path.
-// Those of Follows change with the number of workers and separate no series.
+// Parameters that describe how a model is divided among workers, by the last part of their path.
+// The ones in follows depend on the number of workers and do not separate series.
 var (
 	keys    = []string{"tp", "pp", "cp", "ep", "vp", "zero", "micro_batch", "checkpointing"}
 	follows = []string{"dp", "dp_replicate", "dp_shard", "accumulate", "microbatches"}
@@ -23,7 +23,7 @@ var (
 // Keys returns the parameters that describe a layout.
 func Keys() []string { return slices.Clone(keys) }
 
-// Follows reports whether a parameter follows from the number of workers, the layout
+// Follows reports whether a parameter's value is determined by the number of workers, the layout
 // and the batch.
 func Follows(parameter string) bool { return slices.Contains(follows, lastPart(parameter)) }
 
@@ -124,11 +124,11 @@ var errScaling = errors.New("the runs do not say how large their global batch is
 // memories are the measures of a worker's memory; the first of them that runs report is used.
 var memories = []string{"reserved_memory", "allocated_memory", "used_memory"}
 
-// Of returns the study of the runs of a curve over workers. kind is "weak" or "strong" where
-// the user says it, "" where the runs do.
+// Of returns the measurements of a curve over workers. kind is "weak" or "strong" if the user
+// stated it, or "" to take it from the runs.
 //
-// A figure, a rate of work that the runs have as their throughput, need not count samples, so
-// that only its ratios follow from the law; nil for the throughput itself.
+// figure is the measure that replaces the throughput in obs; nil: the throughput itself. It need
+// not count samples, so only ratios of it can be predicted.
 func Of(c scaling.Curve, obs []scaling.Observation, kind string, figure *measure.Measure) (*Series, error) {
 	runs := runsOf(c, obs)
 	s := &Series{Name: c.Series, Values: map[string]any{}, Unit: measure.RateUnit(c.Sample)}
@@ -139,8 +139,8 @@ func Of(c scaling.Curve, obs []scaling.Observation, kind string, figure *measure
 	s.setLayout(runs[0].Parameters)
 	kind = cmp.Or(kind, c.Scaling)
 	rate := rateOf(runs)
-	// Without a batch of every run, or with a rate in another unit than the batch's, only
-	// rates can be compared.
+	// If the batch of a run is unknown, or rates do not count samples of the batch, only ratios of
+	// rates can be predicted.
 	s.Relative = figure != nil || slices.ContainsFunc(runs, func(o *scaling.Observation) bool {
 		return Batch(o) == 0 || o.Known(measure.Throughput) == nil && o.Known("step_seconds") == nil
 	})
@@ -164,7 +164,7 @@ func Of(c scaling.Curve, obs []scaling.Observation, kind string, figure *measure
 	return s, nil
 }
 
-// runsOf lists the observations of a curve's runs.
+// runsOf returns the observations of a curve's runs.
 func runsOf(c scaling.Curve, obs []scaling.Observation) (runs []*scaling.Observation) {
 	mine := map[string]bool{}
 	for _, p := range c.Points {
@@ -201,7 +201,8 @@ func (s *Series) setLayout(parameters map[string]any) {
 	}
 }
 
-// rateOf is the rate that the runs have: throughput, or tokens per second if no run has that.
+// rateOf returns the measure of the runs' rate: the throughput, or tokens per second if no run has
+// a throughput.
 func rateOf(runs []*scaling.Observation) string {
 	has := func(rate string) bool {
 		return slices.ContainsFunc(runs, func(o *scaling.Observation) bool { return o.Known(rate) != nil })
@@ -234,8 +235,8 @@ func (s *Series) add(o *scaling.Observation, kind, rate string) {
 	s.remember(o)
 }
 
-// step is a run's time of a step, 0 if it has none. A batch of sequences over a rate of
-// tokens is none.
+// step returns a run's step time, or 0 if it is unknown. If the batch counts sequences and the rate
+// counts tokens, it cannot be computed.
 func (s *Series) step(o *scaling.Observation, batch float64, rate string) float64 {
 	if x := o.Known(rate); x != nil && *x > 0 && (s.Relative || rate != measure.TokensPerSecond) {
 		return batch / *x
@@ -246,8 +247,8 @@ func (s *Series) step(o *scaling.Observation, batch float64, rate string) float6
 	return 0
 }
 
-// setGrowth says how the global batch goes with the workers. One count does not tell: then
-// kind does.
+// setGrowth determines whether the global batch is constant or proportional to the workers. With a
+// single count, it uses kind.
 func (s *Series) setGrowth(kind string) {
 	s.Fixed, s.Weak = len(s.Counts) > 0, len(s.Counts) > 0
 	for _, c := range s.Counts {
@@ -260,7 +261,7 @@ func (s *Series) setGrowth(kind string) {
 	}
 }
 
-// remember keeps the memory of the run with most replicas.
+// remember updates the memory, if this run has more replicas than earlier ones.
 func (s *Series) remember(o *scaling.Observation) {
 	for _, name := range memories {
 		x := o.Known(name)
@@ -276,10 +277,10 @@ func (s *Series) remember(o *scaling.Observation) {
 	}
 }
 
-// Needs is the most that a worker of so many needs, by what was measured: the states of
-// a model are the same on each replica or shared out over all, and what a microbatch
-// takes does not depend on their number, so more workers never need more each. ok is
-// false for fewer than were measured.
+// Needs returns an upper bound of the memory that each of this number of workers needs. With more
+// replicas, a worker never needs more: the model's state is replicated or sharded over all
+// replicas, and a microbatch always takes the same. ok is false for fewer workers than were
+// measured.
 func (m *Memory) Needs(workers int) (bytes float64, ok bool) {
 	if m == nil || workers < m.Workers {
 		return 0, false
@@ -287,7 +288,7 @@ func (m *Memory) Needs(workers int) (bytes float64, ok bool) {
 	return m.Bytes, true
 }
 
-// Text is a layout in words: "tp=8 pp=8"; "" for none.
+// Text formats a layout: "tp=8 pp=8"; "" if it is empty.
 func Text(values map[string]any) string {
 	var words []string
 	for _, key := range keys {
@@ -298,8 +299,8 @@ func Text(values map[string]any) string {
 	return strings.Join(words, " ")
 }
 
-// Ended says whether what of the layout ended for lack of memory tells that so many
-// workers have too little: "" where nothing does.
+// Ended returns why this number of workers lacks memory, judging by planned points of the layout
+// that ran out of memory. It returns "" if these do not tell.
 func Ended(exhausted []scaling.Planned, values map[string]any, workers int) string {
 	for _, p := range exhausted {
 		same := p.Workers >= workers

@@ -35,8 +35,8 @@ const (
 // boundOf returns what limits the runs at a combination, compared with those at the
 // reference, by the medians of what was recorded.
 //
-//   - cores: their CPUs are busy, or a quota held them up;
-//   - memory: it ran out, or storage has to deliver what the reference had in memory;
+//   - cores: their CPUs are busy, or a CPU quota limited them;
+//   - memory: it ran out, or data come from storage that the reference had in memory;
 //   - disk: steps wait for data, and tasks for storage;
 //   - compute: none of these. CPUs are idle, nothing waits for one and no step waits for
 //     data, so that what consumes the samples is the limit: a GPU, or a part that uses

@@ -11,7 +11,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/decision"
 )
 
-// A candidate is a combination of amounts that suffice one by one.
+// A candidate is a combination of amounts, each of which suffices if the other resources are
+// plentiful.
 type candidate struct {
 	at    map[string]scaling.Value
 	depth int // number of steps above the smallest
@@ -95,7 +96,7 @@ func (s *search) visit() {
 			return
 		}
 		if slices.ContainsFunc(s.short, func(m Allocation) bool { return dominates(m.At, c.at, s.keys) }) {
-			continue // less than an insufficient amount
+			continue // even less than an insufficient amount
 		}
 		m := s.measured[nameOf(c.at, s.keys)]
 		if m == nil {

@@ -319,14 +319,14 @@ func answer(c scaling.Curve, runs map[string]*scaling.Observation, at map[string
 	return a
 }
 
-// A Doubt is a doubt about the runs of some combinations.
+// A Doubt is a warning about the runs of some combinations.
 type Doubt struct {
 	Text string
 	At   []map[string]scaling.Value
 }
 
-// doubtsOf returns the distinct doubts about combinations' runs. It omits too few runs,
-// which the verdict covers.
+// doubtsOf returns the distinct warnings about combinations' runs. It omits those about too few
+// runs, which the verdict covers.
 func doubtsOf(c scaling.Curve, at map[string]map[string]scaling.Value, of measure.Measure) (list []Doubt) {
 	for i := range c.Points {
 		p := &c.Points[i]

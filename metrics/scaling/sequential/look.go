@@ -159,7 +159,7 @@ func (l *Look) open(a *advice.Advice, unlikely float64) {
 			}
 		}
 	}
-	if len(open) == 0 || len(open) == 1 && !a.Limited() { // the doubt is about all counts
+	if len(open) == 0 || len(open) == 1 && !a.Limited() { // the reason for doubt concerns all counts
 		open = append(open, l.Counts...)
 	}
 	open = slices.DeleteFunc(open, func(n int) bool { return !slices.Contains(l.Counts, n) })

@@ -21,7 +21,7 @@ import (
 type Cluster struct {
 	NodeSize int  // workers per full node
 	Strong   bool // the global batch is fixed; otherwise the batch of each worker is
-	Batch    int  // samples a step: over all workers when strong, of each when weak
+	Batch    int  // samples per step: of all workers if Strong, else of each
 
 	Sample   float64 // compute time per sample
 	Launch   float64 // fixed compute time per step, independent of the batch

@@ -13,7 +13,7 @@ import (
 type Sketch struct {
 	Strong   bool
 	NodeSize int
-	Batch    float64 // samples a step: over all workers when strong, of each when weak
+	Batch    float64 // samples per step: of all workers if Strong, else of each
 
 	Sample, Launch float64 // compute time per sample, and fixed compute time per step
 	Cache          float64 // share of the time per sample that is saved if a worker's part of the data fits in its cache
