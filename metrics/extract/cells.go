@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/scalebench/scalebench/metrics/number"
 )
 
 // cell returns the number in a row for the figure or key ours, and the factor to the figure's
@@ -23,7 +25,7 @@ func (t *table) cell(row int, ours string) (v Value, scale float64, ok bool) {
 		scale *= t.counts(row, r.per)
 	}
 	if r.steps {
-		batch := float64(t.l.o.WorkerBatch) * t.counts(row, perDevice)
+		batch := float64(t.l.o.WorkerBatch) * t.counts(row, number.PerDevice)
 		if r.each {
 			return v, batch / scale, true
 		}
@@ -70,7 +72,7 @@ func (t *table) counts(row int, per string) float64 {
 		}
 		return n
 	}
-	if per == perNode {
+	if per == number.PerNode {
 		return float64(t.l.o.Nodes)
 	}
 	return float64(t.l.o.Workers)
@@ -85,11 +87,11 @@ func (t *table) countedBy(per string) []string {
 	}
 	ofNodes := workers != "" && countsNodes(workers)
 	switch {
-	case per == perNode && t.reads["nodes"].Name != "":
+	case per == number.PerNode && t.reads["nodes"].Name != "":
 		return []string{t.reads["nodes"].Name}
-	case per == perNode && ofNodes:
+	case per == number.PerNode && ofNodes:
 		return []string{workers}
-	case per == perNode:
+	case per == number.PerNode:
 		for _, name := range t.ordered() {
 			if countsNodes(name) {
 				return []string{name}
@@ -98,7 +100,7 @@ func (t *table) countedBy(per string) []string {
 		return nil
 	case ofNodes:
 		for _, name := range t.ordered() {
-			if h := split(name); len(h) > 2 && slices.Contains(h, "/") && countsDevices(h[:slices.Index(h, "/")]) && kindOf(h[len(h)-1]) == perNode {
+			if h := number.Words(name); len(h) > 2 && slices.Contains(h, "/") && countsDevices(h[:slices.Index(h, "/")]) && number.Kind(h[len(h)-1]) == number.PerNode {
 				return []string{workers, name}
 			}
 		}
@@ -111,13 +113,13 @@ func (t *table) countedBy(per string) []string {
 
 // countsNodes reports whether a column counts nodes, according to its name: "nodes", "# hosts".
 func countsNodes(name string) bool {
-	list := split(name)
-	return len(list) > 0 && !slices.Contains(list, "/") && slices.ContainsFunc(list, func(word string) bool { return kindOf(word) == perNode }) &&
-		!slices.ContainsFunc(list, func(word string) bool { return kindOf(word) == perDevice || secondsOf(word) > 0 })
+	list := number.Words(name)
+	return len(list) > 0 && !slices.Contains(list, "/") && slices.ContainsFunc(list, func(word string) bool { return number.Kind(word) == number.PerNode }) &&
+		!slices.ContainsFunc(list, func(word string) bool { return number.Kind(word) == number.PerDevice || number.TimeUnit(word) > 0 })
 }
 
 func countsDevices(list []string) bool {
-	return slices.ContainsFunc(list, func(word string) bool { return kindOf(word) == perDevice })
+	return slices.ContainsFunc(list, func(word string) bool { return number.Kind(word) == number.PerDevice })
 }
 
 // counted returns an error if a column holds a rate per device or per node, but the table does
@@ -125,7 +127,7 @@ func countsDevices(list []string) bool {
 func (t *table) counted(ours string, r reading, columns map[string]Column) error {
 	per := r.per
 	if ours == tokensPerGPU || r.steps {
-		per = perDevice
+		per = number.PerDevice
 	}
 	if per == "" || columns[tokensPerSecond].Name != "" && ours == tokensPerGPU {
 		return nil
@@ -136,9 +138,9 @@ func (t *table) counted(ours string, r reading, columns map[string]Column) error
 		}
 	}
 	switch {
-	case t.countedBy(per) != nil, per == perDevice && t.l.o.Workers > 0 && columns["workers"].Name+columns["replicas"].Name == "", per == perNode && t.l.o.Nodes > 0:
+	case t.countedBy(per) != nil, per == number.PerDevice && t.l.o.Workers > 0 && columns["workers"].Name+columns["replicas"].Name == "", per == number.PerNode && t.l.o.Nodes > 0:
 		return nil
-	case per == perNode:
+	case per == number.PerNode:
 		return fmt.Errorf("column %s is the rate of one node: give the number of nodes with --map nodes=COLUMN or --set nodes=N; if it is the rate of all nodes, use %s", clip(r.Name), mapping(ours, r.Name, usual[baseOf(ours)]))
 	}
 	if workers := columns["workers"].Name; workers != "" {

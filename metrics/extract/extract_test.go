@@ -67,7 +67,7 @@ func TestPatterns(t *testing.T) {
 		{"sum over ranks", ranks, Pattern{Unit: "img/s", Per: "step", Of: "rank"}, Options{Workers: 2}, "4 throughput 55 samples/s sum over ranks of the median of 4", "the sum over 2 ranks"},
 		{"one rank for all", steps, Pattern{Unit: "img/s", Per: "step", Of: "rank"}, Options{Workers: 4}, "3 throughput 80 samples/s median of 3", "one rank's times 4, not a measured aggregate"},
 		{"copies of one", "0: rate 10 x\n1: rate 10.2 x\n0: rate 20 x\n1: rate 19.8 x\n", Pattern{Unit: "img/s", Per: "step", Of: "run"}, Options{Workers: 2}, "3 throughput 15 samples/s median of 2", "only rank 0 is read"},
-		{"one rank's figure for all", steps, Pattern{Name: "speed", Unit: "sentences/s", Per: "step", Of: "rank"}, Options{Workers: 4}, "3 speed 80 sentences/s median of 3", "\nspeed: one rank's times 4, not a measured aggregate"},
+		{"one rank's figure for all", steps, Pattern{Name: "speed", Unit: "proteins/s", Per: "step", Of: "rank"}, Options{Workers: 4}, "3 speed 80 proteins/s median of 3", "\nspeed: one rank's times 4, not a measured aggregate"},
 		{"one rank's of one", steps, Pattern{Unit: "img/s", Per: "step", Of: "rank"}, Options{Workers: 1}, "3 throughput 20 samples/s median of 3", "the median of 3 values"},
 		{"a figure of one's own", "rate 2.5 x\n", Pattern{Name: "wait", Unit: "ms"}, Options{}, "1 wait 0.0025 s", "as the log states it"},
 		{"in a unit of one's own", "rate 2.5 x\n", Pattern{Name: "heat", Unit: "K"}, Options{}, "1 heat 2.5 K", ""},

@@ -2,6 +2,7 @@ package extract
 
 import (
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/number"
 )
 
 // modelFigures lists the figures of language-model trainings to which a column of a table can be
@@ -32,7 +33,7 @@ func (t *table) models(columns map[string]Column, cell func(row int, ours string
 		if f.Name != tokensPerGPU || totals {
 			continue
 		}
-		n := t.counts(0, perDevice)
+		n := t.counts(0, number.PerDevice)
 		all := modelFigures[0]
 		all.Reduce, all.Note = "median", note+", a device's rate times the workers"
 		t.l.reduce(all, scale*n, values)

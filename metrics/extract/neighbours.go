@@ -91,15 +91,21 @@ func (c *compiled) scope(r number.Reading, before, rest string) error {
 		said = m[1]
 	}
 	for _, m := range inPhrase.FindAllStringSubmatch(phraseOf.FindString(before), -1) {
-		if kind := kindOf(m[1]); kind == perDevice || kind == perNode {
+		if kind := number.Kind(m[1]); kind == number.PerDevice || kind == number.PerNode {
 			said = m[1]
 		}
 	}
-	switch kindOf(said) {
-	case perDevice:
-		return fmt.Errorf("the log has %s for each device (per %s); set of = \"rank\", or take the rate of all", c.Name, said)
-	case perNode:
-		return fmt.Errorf("the log has %s for each node (per %s); take the rate of all, or multiply before printing", c.Name, said)
+	return scopeError(c.Name, number.Kind(said), "per "+said)
+}
+
+// scopeError returns an error for a figure of one device or node where the pattern expects the
+// run's, nil for another scope. text is how the log says it.
+func scopeError(figure, per, text string) error {
+	switch per {
+	case number.PerDevice:
+		return fmt.Errorf("the log has %s for each device (%s); set of = \"rank\", or take the rate of all", figure, text)
+	case number.PerNode:
+		return fmt.Errorf("the log has %s for each node (%s); take the rate of all, or multiply before printing", figure, text)
 	}
 	return nil
 }
@@ -119,7 +125,7 @@ func (c *compiled) keyUnit(before string) (u number.Unit, text string, ok bool) 
 	if len(h.dims) != 1 || h.dims[0].steps || h.dims[0].base == anyBase || h.dims[0].base != c.declared.Base || !strings.HasSuffix(h.dims[0].base, "/s") {
 		return u, text, ok
 	}
-	return number.Unit{Base: h.dims[0].base, Scale: h.dims[0].scale, PerDevice: h.dims[0].per == perDevice}, name, true
+	return number.Unit{Base: h.dims[0].base, Scale: h.dims[0].scale, Per: h.dims[0].per}, name, true
 }
 
 var rankName = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:rank|gpu|cuda|worker|device|proc(?:ess)?)[ :=_#-]{0,2}(\d{1,5})(?:\D|$)`)

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/scalebench/scalebench/metrics/number"
 )
 
 // A role is the meaning of a column that the user did not map, guessed from its name.
@@ -37,13 +39,15 @@ var roles = words(map[string]string{
 // roleOf returns the role of the last word in the name that has a role.
 func roleOf(name string) role {
 	found := roleUnclear
-	list := split(name)
+	list := number.Words(name)
 	for _, word := range list {
 		if r, is := roles[strings.ToLower(word)]; is {
 			found = role(r)
 		}
 	}
-	if len(list) > 1 && found == roleID && slices.ContainsFunc(list, func(word string) bool { return kindOf(word) == perDevice || strings.EqualFold(word, "replica") }) {
+	if len(list) > 1 && found == roleID && slices.ContainsFunc(list, func(word string) bool {
+		return number.Kind(word) == number.PerDevice || strings.EqualFold(word, "replica")
+	}) {
 		last := strings.ToLower(list[len(list)-1])
 		if last == "id" || last == "index" || last == "idx" || last == "no" {
 			return rolePart // gpu_id
@@ -126,7 +130,7 @@ func (o *other) see(text string, r surveyed) {
 }
 
 func isDate(name string) bool {
-	return slices.ContainsFunc(split(name), func(word string) bool { return strings.EqualFold(word, "date") || strings.EqualFold(word, "day") })
+	return slices.ContainsFunc(number.Words(name), func(word string) bool { return strings.EqualFold(word, "date") || strings.EqualFold(word, "day") })
 }
 
 // some returns a list of up to three of the values, for messages.
@@ -243,7 +247,7 @@ func (s *survey) setting(o *other) error {
 	for _, by := range o.counts {
 		differ = differ || !o.numeric && len(by) > 1
 	}
-	if !differ || o.numeric && countsDevices(split(o.name)) || s.epochs {
+	if !differ || o.numeric && countsDevices(number.Words(o.name)) || s.epochs {
 		return nil
 	}
 	return fmt.Errorf("%s: rows of one series differ in column %s (%s); write %s to make each a separate series",

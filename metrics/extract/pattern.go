@@ -116,7 +116,10 @@ func (c *compiled) setUnit() error {
 	if p.Name != metrics.FigureThroughput && p.Name != metrics.FigureEndToEnd && c.unit.steps {
 		c.unit = unit{base: p.Unit, scale: 1}
 	}
-	if c.declared.PerDevice && c.ofAll() {
+	if c.declared.Per == number.PerNode {
+		return fmt.Errorf("unit of %s is %q, which is one node's share; let the program print the rate of all, with unit = %q", p.Name, p.Unit, c.unit.base)
+	}
+	if c.declared.Per == number.PerDevice && c.ofAll() {
 		return fmt.Errorf("unit of %s is %q, which is one worker's share; set of = \"rank\" with unit = %q", p.Name, p.Unit, c.unit.base)
 	}
 	want := map[string]string{metrics.FigureThroughput: "samples/s", metrics.FigureEndToEnd: "samples/s", metrics.FigureTrainSeconds: "s", "accuracy": ""}

@@ -164,11 +164,15 @@ func (l *log) converted(c *compiled, r number.Reading, before string) (float64, 
 	own, name, keyed := c.keyUnit(before)
 	keyed = keyed && c.unitAt < 0
 	says := r.Unit != ""
-	if perDevice := says && r.Parsed.PerDevice || keyed && own.PerDevice; perDevice && c.ofAll() {
-		if keyed && own.PerDevice {
-			r.Unit = name
-		}
-		return 0, fmt.Errorf("the log has %s for each device (%s); set of = \"rank\", or take the rate of all", c.Name, r.Unit)
+	per := ""
+	if says {
+		per = r.Parsed.Per
+	}
+	if keyed && own.Per != "" {
+		per, r.Unit = own.Per, name
+	}
+	if per != "" && c.ofAll() {
+		return 0, scopeError(c.Name, per, r.Unit)
 	}
 	switch u := r.Parsed; {
 	case c.Unit == "":

@@ -10,13 +10,14 @@ import (
 
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/number"
 )
 
 // A reading says how to convert the numbers of a column to a figure.
 type reading struct {
 	Column
 	scale float64 // factor to the figure's unit
-	per   string  // perDevice or perNode: multiply by the number of devices or nodes in the row
+	per   string  // number.PerDevice or number.PerNode: multiply by the number of devices or nodes in the row
 	steps bool    // the column is a rate of steps: multiply by the global batch
 	each  bool    // the column is a step time: divide by it
 	sure  bool    // the user gave the unit, or the column's name says that it covers all devices
@@ -41,7 +42,7 @@ func figureIn(d dimension) string {
 	switch {
 	case d.steps && d.each:
 		return stepSeconds
-	case d.base == "tokens/s" && d.per == perDevice:
+	case d.base == "tokens/s" && d.per == number.PerDevice:
 		return tokensPerGPU
 	}
 	return map[string]string{"samples/s": "throughput", "tokens/s": tokensPerSecond, "requests/s": measure.RequestsPerSecond}[d.base]
@@ -101,7 +102,7 @@ func misnamed(ours, name, base string, h heading) error {
 			clip(name), h.of, ours, mapping(of, name, ""), mapping(ours, name, "s"))
 	case h.said == "" && base == "s" && slices.Contains(loadFigures, ours) && bare != ours:
 		return fmt.Errorf("column %s does not state its unit, and most load generators print ms: write %s, or %s", clip(name), mapping(ours, name, "ms"), mapping(ours, name, "s"))
-	case h.said != "" && fits && ours == tokensPerSecond && d.per == perDevice:
+	case h.said != "" && fits && ours == tokensPerSecond && d.per == number.PerDevice:
 		return fmt.Errorf("column %s covers one device, judging by its name: write %s, which is multiplied by the workers, or, if it covers all of them, %s",
 			clip(name), mapping(tokensPerGPU, name, ""), mapping(ours, name, "tokens/s"))
 	case h.said != "" && fits && ours == tokensPerGPU && h.total:
@@ -183,19 +184,7 @@ func fitting(dims []dimension, base string) (dimension, bool) {
 // unitDimensions returns the possible meanings of a unit that the user gave, nil if it is
 // unknown.
 func unitDimensions(text string) []dimension {
-	if u, known := units[text]; known {
-		dims := []dimension{{unit: u}}
-		if u.steps && u.each {
-			dims = append(dims, dimension{unit: unit{base: "s", scale: u.scale}})
-		}
-		return dims
-	}
-	for _, word := range split(text) {
-		if word != "/" && secondsOf(word) == 0 && kindOf(word) == "" && countable(word).kind == "" && prefixOf(word) == 0 {
-			return nil
-		}
-	}
-	return headingOf(text).dims
+	return dimensions(number.ParseUnits(text), "")
 }
 
 // validUnits returns examples of the units that a figure accepts, for messages.

@@ -3,6 +3,8 @@ package extract
 import (
 	"strings"
 	"testing"
+
+	"github.com/scalebench/scalebench/metrics/number"
 )
 
 // The unit in a column's name applies, or the error says what to write.
@@ -28,11 +30,11 @@ func TestUnitInAColumnsName(t *testing.T) {
 		{"latency_p95", "p95_us", "", 1e-6, "", ""},
 		{"throughput", "rate (img/s)", "", 1, "", ""},
 		{"throughput", "kimg/s", "", 1e3, "", ""},
-		{"throughput", "img/sec/GPU", "", 1, perDevice, ""},
-		{"throughput", "throughput_per_gpu", "", 1, perDevice, ""},
+		{"throughput", "img/sec/GPU", "", 1, number.PerDevice, ""},
+		{"throughput", "throughput_per_gpu", "", 1, number.PerDevice, ""},
 		{"throughput", "img/sec/GPU", "img/s", 1, "", ""},
-		{"throughput", "img/sec/GPU", "samples/s/worker", 1, perDevice, ""},
-		{"throughput", "x", "kimg/s/node", 1e3, perNode, ""},
+		{"throughput", "img/sec/GPU", "samples/s/worker", 1, number.PerDevice, ""},
+		{"throughput", "x", "kimg/s/node", 1e3, number.PerNode, ""},
 		{"throughput", "Bilder/s", "", 0, "", `column "Bilder/s" is in "Bilder/s", judging by its name, which is not a known unit; say which it is`},
 		{"throughput", "Bilder/s", "images/s", 1, "", ""},
 		{"throughput", "ips", "", 0, "", "--map throughput=ips:samples/s"},

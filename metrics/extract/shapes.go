@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/number"
 )
 
 // write formats a number for a message.
@@ -115,7 +116,7 @@ func (s *survey) flat(rows []surveyed, ours string) error {
 	case ours == tokensPerGPU || !rate && base != "s":
 	case rate && r.per != "" && rises && s.perRises(medians):
 		return fmt.Errorf("%s: column %s rises with the workers as the rate of all devices does, but its name says one %s: write %s if it covers all, or %s if it does not",
-			s.l.o.File, clip(r.Name), r.per, mapping(ours, r.Name, unit), mapping(ours, r.Name, unit+"/"+map[string]string{perDevice: "worker", perNode: "node"}[r.per]))
+			s.l.o.File, clip(r.Name), r.per, mapping(ours, r.Name, unit), mapping(ours, r.Name, unit+"/"+map[string]string{number.PerDevice: "worker", number.PerNode: "node"}[r.per]))
 	case rate && levels:
 		return fmt.Errorf("%s: %s does not rise with the workers (%s, %s), as one worker's rate does not: if column %s covers one worker, write %s; if it covers all, %s",
 			s.l.o.File, ours, at(first), at(last), clip(r.Name), mapping(ours, r.Name, unit+"/worker"), mapping(ours, r.Name, unit))
@@ -269,7 +270,7 @@ func (s *survey) rated() (list []ratedColumn) {
 			base, _ := baseUnit(c.mapped)
 			d = dimension{unit{base: base, scale: r.scale, steps: r.steps}, r.per}
 			if c.mapped == tokensPerGPU {
-				d.per = perDevice
+				d.per = number.PerDevice
 			}
 			if r.Unit != "" {
 				continue // the user has decided
@@ -277,8 +278,8 @@ func (s *survey) rated() (list []ratedColumn) {
 		} else if h := headingOf(name); len(h.dims) > 0 {
 			d = h.dims[0]
 		}
-		c.base, c.scale, c.one = d.base, d.scale, d.per == perDevice
-		if !d.steps && d.per != perNode && (d.base == "samples/s" || d.base == "tokens/s") {
+		c.base, c.scale, c.one = d.base, d.scale, d.per == number.PerDevice
+		if !d.steps && d.per != number.PerNode && (d.base == "samples/s" || d.base == "tokens/s") {
 			list = append(list, c)
 		}
 	}
@@ -329,7 +330,7 @@ func (s *survey) contradict(t *table, r surveyed, all, one ratedColumn) error {
 	a, okA := t.readable(0, all.name)
 	b, okB := t.readable(0, one.name)
 	n := 0.0
-	if r.workers < 1 || !okA || !okB || !(a.Number > 0) || !(b.Number > 0) || try(func() { n = t.counts(0, perDevice) }) != nil {
+	if r.workers < 1 || !okA || !okB || !(a.Number > 0) || !(b.Number > 0) || try(func() { n = t.counts(0, number.PerDevice) }) != nil {
 		return nil
 	}
 	row := t.rows[0]

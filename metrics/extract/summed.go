@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/scalebench/scalebench/metrics/number"
 )
 
 // A summing groups rows that are parts of one run, such as its ranks.
@@ -37,7 +39,7 @@ func (t *table) summing(columns map[string]Column) *summing {
 		case !strings.HasSuffix(base, "/s") || r.each:
 			fail(fmt.Errorf("%s: rates of parts add up, and %s is none; leave it out", t.l.o.File, ours))
 		case r.per != "" || ours == tokensPerGPU:
-			fail(fmt.Errorf("%s: column %s is of one %s by its name, and the parts add up to all of them; write %s", t.l.o.File, clip(c.Name), perDevice, mapping(figureOfAll(ours), c.Name, usual[base])))
+			fail(fmt.Errorf("%s: column %s is of one %s by its name, and the parts add up to all of them; write %s", t.l.o.File, clip(c.Name), number.PerDevice, mapping(figureOfAll(ours), c.Name, usual[base])))
 		default:
 			s.columns = append(s.columns, c.Name)
 		}

@@ -45,14 +45,22 @@ func unitNamed(name string) (unit, bool) {
 	return parsedUnit(name)
 }
 
-// parsedUnit parses a unit. A prefix alone is not a unit: K may mean kelvin. A rate of steps
-// becomes one of samples, for which the batch is needed.
+// parsedUnit parses a unit.
 func parsedUnit(name string) (unit, bool) {
 	u, ok := number.ParseUnit(name)
-	if !ok || u.Bare || u.Inverse && u.Base != "steps/s" {
+	if !ok {
 		return unit{}, false
 	}
-	if u.Base == "steps/s" {
+	return storedUnit(u)
+}
+
+// storedUnit returns how numbers in a unit are stored. A prefix alone is not a unit: K may mean
+// kelvin. A rate of steps becomes one of samples, for which the batch is needed.
+func storedUnit(u number.Unit) (unit, bool) {
+	switch {
+	case u.Bare || u.Inverse && u.Base != "steps/s":
+		return unit{}, false
+	case u.Base == "steps/s":
 		return unit{base: "samples/s", scale: u.Scale, steps: true, each: u.Inverse}, true
 	}
 	return unit{base: u.Base, scale: u.Scale}, true

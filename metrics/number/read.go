@@ -41,7 +41,7 @@ var (
 // the name of a figure or an ordinary word.
 func ambiguous(text string, u Unit) bool {
 	switch text {
-	case "min", "h", "d", "day", "days", "x":
+	case "min", "h", "d", "day", "days", "x", "fraction", "percentage", "ratio", "share":
 		return true
 	}
 	return u.Bare && u.Base == "" || !u.IsRate() && strings.HasSuffix(u.Base, "s") && u.Base != "s" || len(text) == 1 && text != "s" && text != "%"
@@ -84,7 +84,7 @@ func (r *Reading) unit(rest string) {
 	token := rest[m[2]:m[3]]
 	r.Attached = m[2] == 0
 	for short := token; short != ""; short = shorter(short) {
-		u, known := ParseUnit(joined(short))
+		u, known := ParseUnit(short)
 		if !known {
 			continue
 		}
@@ -115,14 +115,6 @@ func shorter(text string) string {
 		return strings.TrimRight(strings.TrimSuffix(text[:i], " per"), " ")
 	}
 	return ""
-}
-
-// joined removes the space after a unit's prefix: "M tokens/s" becomes "Mtokens/s".
-func joined(text string) string {
-	if len(text) > 2 && text[1] == ' ' && prefixes[text[:1]] > 0 {
-		return text[:1] + text[2:]
-	}
-	return text
 }
 
 // continues reports whether the number continues after the separator.

@@ -104,6 +104,31 @@ func TestIn(t *testing.T) {
 	}
 }
 
+// A unit has the same meaning alone and at the end of a name.
+func TestUnits(t *testing.T) {
+	for text, want := range map[string]Unit{
+		"frames/s": {Base: "samples/s", Scale: 1}, "kimg/min": {Base: "samples/s", Scale: 1000. / 60}, "queries per second": {Base: "requests/s", Scale: 1},
+		"tok/s/gpu": {Base: "tokens/s", Scale: 1, Per: PerDevice}, "samples/s/node": {Base: "samples/s", Scale: 1, Per: PerNode}, "TGS": {Base: "tokens/s", Scale: 1, Per: PerDevice},
+		"ms/step": {Base: "steps/s", Scale: 1e-3, Inverse: true}, "s/it": {Base: "steps/s", Scale: 1, Inverse: true}, "seconds per epoch": {Base: "s", Scale: 1},
+		"GiB/s": {Base: "B/s", Scale: 1 << 30}, "Gbps": {Base: "B/s", Scale: 0.125e9}, "TFLOPS": {Base: "FLOP/s", Scale: 1e12}, "TFLOP/s/GPU": {Base: "FLOP/s", Scale: 1e12, Per: PerDevice},
+		"TFLOPs/s": {Base: "FLOP/s", Scale: 1e12}, "million tokens per day": {Base: "tokens/s", Scale: 1e6 / 86400}, "ms": {Base: "s", Scale: 1e-3}, "%": {Scale: 0.01},
+	} {
+		u, ok := ParseUnit(text)
+		if !ok || u != want {
+			t.Errorf("%q: %+v %v, want %+v", text, u, ok, want)
+		}
+		named := UnitsInName(Divided(Words("mean " + text)))
+		if len(named) == 0 || named[0] != want && !(len(named) == 2 && named[1] == want) {
+			t.Errorf("mean %q: %+v, want %+v", text, named, want)
+		}
+	}
+	for _, text := range []string{"ips", "words/s", "img/step", "12/s", "img_s", "x y", "tokens/s/GPU/node", "gpu", "GPU/s", "s/GPU/s", "/GPU"} {
+		if u, ok := ParseUnit(text); ok {
+			t.Errorf("%q: %+v", text, u)
+		}
+	}
+}
+
 func TestKeyUnit(t *testing.T) {
 	for before, want := range map[string]string{
 		"x time_ms=": "s", "elapsed time per iteration (ms): ": "s", "tokens_per_sec_per_gpu: ": "tokens/s", "elapsed_time_per_iteration_ms: ": "s",
