@@ -33,7 +33,7 @@ func TestPage(t *testing.T) {
 	page := r.markdown()
 	for _, want := range []string{"# GPU check: failed\n\n", " 4 of 6 checks passed.", "| host | n1, n2 |", "| kernels: sgd | passed | 0.2 s |", "| kernels/adam | failed | 0.0 s |", "## kernels/adam failed\n", "Written by `adam<<<3, 256>>> {Count:517}`.", "| 4 | NaN | 0.5 |",
 		"Reproduce: `./gpu-check --only kernels/adam`", "- collectives/correct (not performance: two ranks on one GPU): all\n", "- study/whole: left out: there is no Slurm\n",
-		"| resnet20 | 128 | fp32 | PyTorch eager nchw | 2000 | 1900 to 2100 |", "| 1.50 |\n", "| PyTorch compiled channels_last | – (no compiler) |", "(the goal is 1.0 or more): resnet20-128 fp32 0.75.\n"} {
+		"| resnet20 | 128 | native | 3000 (1.1 %) | – | – |\n", "| resnet20 | 128 | PyTorch eager nchw | 2000 (1900–2100); 1.50 | – | – |\n", "| PyTorch eager channels_last | 4000; 0.75 |", "| PyTorch compiled channels_last | – (no compiler) |", "(the goal is 1.0 or more): resnet20-128 fp32 0.75.\n"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page does not say %q:\n%s", want, page)
 		}

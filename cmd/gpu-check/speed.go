@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/scalebench/scalebench/launcher/native/train/netspec"
@@ -125,49 +127,45 @@ func peak(gpu, precision string) float64 {
 	return otherPeaks[p.Device][precision] // 0 (unknown) for "H100 PCIe" and other variants
 }
 
-// speed returns the page's section about training speed. It shows the native trainer's
-// rates as shares of the device's peak, and PyTorch's rates in relation to them.
+// speed returns the page's section about training speed: a row for each model, batch and trainer,
+// with a cell for each precision.
 func (r *report) speed() string {
 	all := r.rates()
 	if len(all) == 0 {
 		return ""
 	}
-	var b strings.Builder
-	b.WriteString("\n## Speed\n\nImages/s on one GPU. Native: 1 run each, its input included. PyTorch: the median of five stretches, from the slowest to the fastest; its batch is on the GPU already. Share of peak: the products' operations over the device's peak in that precision, as its maker gives it without sparsity.\n\n" +
-		"| model | batch | precision | trainer | images/s | least to most | share of peak | native / this |\n|---|---|---|---|---|---|---|---|\n")
-	_, gpu, _ := strings.Cut(r.GPUs, " × ")
-	native := map[string]float64{}
-	key := func(x rate) string { return fmt.Sprint(x.Model, x.Batch, x.Precision) }
+	native, fastest := map[string]float64{}, map[string]float64{} // of the native trainer, and the highest eager rate
 	for _, x := range all {
-		if x.Trainer == nativeTrainer {
-			native[key(x)] = x.Median
+		switch {
+		case x.Trainer == nativeTrainer:
+			native[x.work()] = x.Median
+		case x.Mode == "eager":
+			fastest[x.work()] = max(fastest[x.work()], x.Median)
 		}
 	}
-	fastest := map[string]float64{} // highest eager rate
+	var rows []string // model, batch and trainer
+	cells := map[string]string{}
+	_, gpu, _ := strings.Cut(r.GPUs, " × ")
 	for _, x := range all {
-		trainer := strings.TrimRight(strings.Join([]string{x.Trainer, x.Mode, x.Layout}, " "), " ")
-		if x.Why != "" {
-			fmt.Fprintf(&b, "| %s | %d | %s | %s | – (%s) | – | – | – |\n", x.Model, x.Batch, x.Precision, trainer, strings.ReplaceAll(x.Why, "|", "/"))
-			continue
+		row := fmt.Sprintf("%s | %d | %s", x.Model, x.Batch, strings.Join(strings.Fields(x.Trainer+" "+x.Mode+" "+x.Layout), " "))
+		if !slices.Contains(rows, row) {
+			rows = append(rows, row)
 		}
-		spread, share, ratio := "–", "–", "–"
-		if x.Most > 0 {
-			spread = fmt.Sprintf("%.0f to %.0f", x.Least, x.Most)
+		cells[row+x.Precision] = x.cell(gpu, native[x.work()])
+	}
+	var b strings.Builder
+	b.WriteString("\n## Speed\n\nImages/s on one GPU. Native: 1 run each, its input included; in brackets, the operations of the matrix products as a share of the device's peak in that precision, without sparsity. PyTorch: the median of five stretches, from the slowest to the fastest, with its batch on the GPU already; then native / this.\n\n" +
+		"| model | batch | trainer | " + strings.Join(precisions, " | ") + " |\n|---|---|---|" + strings.Repeat("---|", len(precisions)) + "\n")
+	for _, row := range rows {
+		b.WriteString("| " + row + " |")
+		for _, precision := range precisions {
+			b.WriteString(" " + cmp.Or(cells[row+precision], "–") + " |")
 		}
-		if n, err := flops(x.Model); err == nil && peak(gpu, x.Precision) > 0 {
-			share = fmt.Sprintf("%.2g %%", 100*x.Median*n/peak(gpu, x.Precision))
-		}
-		if n := native[key(x)]; n > 0 && x.Trainer != nativeTrainer {
-			ratio = fmt.Sprintf("%.2f", n/x.Median)
-		}
-		if x.Mode == "eager" {
-			fastest[key(x)] = max(fastest[key(x)], x.Median)
-		}
-		fmt.Fprintf(&b, "| %s | %d | %s | %s | %.0f | %s | %s | %s |\n", x.Model, x.Batch, x.Precision, trainer, x.Median, spread, share, ratio)
+		b.WriteString("\n")
 	}
 	var goals []string
 	for _, x := range all {
-		if e := fastest[key(x)]; x.Trainer == nativeTrainer && e > 0 {
+		if e := fastest[x.work()]; x.Trainer == nativeTrainer && e > 0 {
 			goals = append(goals, fmt.Sprintf("%s-%d %s %.2f", x.Model, x.Batch, x.Precision, x.Median/e))
 		}
 	}
@@ -175,4 +173,29 @@ func (r *report) speed() string {
 		b.WriteString("\nNative / PyTorch eager in its faster layout (the goal is 1.0 or more): " + strings.Join(goals, ", ") + ".\n")
 	}
 	return b.String()
+}
+
+// work identifies what was computed, by any trainer.
+func (x rate) work() string { return fmt.Sprint(x.Model, x.Batch, x.Precision) }
+
+// cell returns a rate as a table shows it: the native trainer's as a share of the device's peak,
+// others in relation to native, the native trainer's rate.
+func (x rate) cell(gpu string, native float64) string {
+	if x.Why != "" {
+		return fmt.Sprintf("– (%s)", strings.ReplaceAll(x.Why, "|", "/"))
+	}
+	text := fmt.Sprintf("%.0f", x.Median)
+	if x.Most > 0 {
+		text += fmt.Sprintf(" (%.0f–%.0f)", x.Least, x.Most)
+	}
+	if x.Trainer != nativeTrainer {
+		if native > 0 {
+			text += fmt.Sprintf("; %.2f", native/x.Median)
+		}
+		return text
+	}
+	if n, err := flops(x.Model); err == nil && peak(gpu, x.Precision) > 0 {
+		text += fmt.Sprintf(" (%.2g %%)", 100*x.Median*n/peak(gpu, x.Precision))
+	}
+	return text
 }
