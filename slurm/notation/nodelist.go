@@ -148,10 +148,11 @@ func parseSpan(field string) (span, error) {
 }
 
 func number(digits string) (int64, error) {
-	if digits == "" || len(digits) > maxDigits || strings.Trim(digits, "0123456789") != "" {
-		return 0, strconv.ErrSyntax
+	if len(digits) > maxDigits {
+		return 0, strconv.ErrRange
 	}
-	return strconv.ParseInt(digits, 10, 64)
+	n, err := strconv.ParseUint(digits, 10, 63) // ParseInt accepts signs
+	return int64(n), err
 }
 
 // appendProduct appends prefix followed by every combination of the parts.

@@ -25,6 +25,7 @@ func TestExpand(t *testing.T) {
 		{"a[1-2]-ib,b", []string{"a1-ib", "a2-ib", "b"}},
 		{"x,x", []string{"x", "x"}},
 		{"[1-2]", []string{"1", "2"}},
+		{"n[999999999999999998-999999999999999999]", []string{"n999999999999999998", "n999999999999999999"}},
 	}
 	for _, tt := range tests {
 		got, err := ExpandHosts(tt.in)
@@ -40,8 +41,8 @@ func TestExpand(t *testing.T) {
 func TestExpandRefuses(t *testing.T) {
 	tests := []struct{ in, want string }{
 		{"node[1-3", "never closed"},
-		{"node1-3]", "']' without '['"},
-		{"node[1[2]]", "second '['"},
+		{"node1-3]", "a ']' without '[' at byte 8"},
+		{"node[1[2]]", "a second '[' at byte 7 before"},
 		{"node[]", "neither a number"},
 		{"node[a-b]", "neither a number"},
 		{"node[1-]", "neither a number"},
@@ -49,13 +50,19 @@ func TestExpandRefuses(t *testing.T) {
 		{"node[3-1]", "ends before it starts"},
 		{"a,,b", "empty name"},
 		{"a,", "empty name"},
-		{"a b", "space"},
+		{"a b", "character at byte 2"},
+		{"a\x7fb", "character at byte 2"},
+		{"node[+1]", "neither a number"},
+		{"node[1_0]", "neither a number"},
+		{"node[0000000000000000001]", "neither a number"}, // 19 digits
 		{"a[1-65537]", "more than 65536"},
 		{"a[1-65536],b", "more than 65536"},
 		{"a[0-999][0-999]", "more than 65536"},
 		{"a[0-999999999999999999][0-999999999999999999][0-999999999999999999]", "more than 65536"},
 		{"a[1-9999999999999999999999]", "neither a number"},
 		{strings.Repeat("a", maxLength+1), "longer than"},
+		{"[" + strings.Repeat("1", 79), "node list \"[" + strings.Repeat("1", 79) + "\": "},
+		{"[" + strings.Repeat("1", 80), "node list \"[" + strings.Repeat("1", 79) + "\"…: "},
 	}
 	for _, tt := range tests {
 		got, err := ExpandHosts(tt.in)

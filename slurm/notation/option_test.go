@@ -93,6 +93,18 @@ func TestCheckScript(t *testing.T) {
 		{"#SBATCH --comment=\"a", 3, "quote"},
 		{"#SBATCH x --job-name=x", 3, "x is not an option"},
 		{"#SBATCH -$ x", 3, "does not know"},
+		{"#SBATCH --comment=\"\" -Jx", 3, "-Jx means job-name"},
+		{"#SBATCH '' --comment=x", 3, "is not an option"},
+		{"#SBATCH --comment='a\"b' -Jx", 3, "-Jx means job-name"},
+		{"#SBATCH --comment=a\\", 0, ""}, // a backslash at the end quotes nothing
+		{"#SBATCH \\  --comment=x", 3, "is not an option"},
+		{"#SBATCH -C a100 -Jx", 3, "-Jx means job-name"},
+		{"#SBATCH -HC a100", 0, ""},
+		{"#SBATCH -Ca100 -Jx", 3, "-Jx means job-name"},
+		{"#SBATCH -H -Jx", 3, "-Jx means job-name"},
+		{"#SBATCH --hold -Jx", 3, "-Jx means job-name"},
+		{"#SBATCH -k -Jx", 3, "-Jx means job-name"}, // the value of an optional one is in the same word
+		{"#SBATCH -", 3, "is not an option"},
 	} {
 		// The line after it belongs to scalebench, so that a value cannot be taken from it.
 		line, err := CheckScript("#!/bin/bash\n"+ours+"\n"+tt.lines+"\n"+ours+"\ntrue\n", []string{ours})
@@ -103,5 +115,20 @@ func TestCheckScript(t *testing.T) {
 	var owned *OwnedError
 	if _, err := CheckScript("#SBATCH -p x\n", nil); !errors.As(err, &owned) || owned.Option.Name != "partition" {
 		t.Errorf("%v is not the error of an owned option", err)
+	}
+}
+
+// An option's letter is a letter, and no two options have the same.
+func TestLetters(t *testing.T) {
+	seen := map[byte]string{}
+	for _, o := range Options() {
+		if o.Short == 0 {
+			continue
+		}
+		letter := 'A' <= o.Short && o.Short <= 'Z' || 'a' <= o.Short && o.Short <= 'z'
+		if !letter || seen[o.Short] != "" {
+			t.Errorf("%s has the letter %q; another option with it: %q", o.Name, o.Short, seen[o.Short])
+		}
+		seen[o.Short] = o.Name
 	}
 }
