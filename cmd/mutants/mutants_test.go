@@ -29,6 +29,10 @@ func TestMutantsOf(t *testing.T) {
 		{"if a { return }", []string{"if a { return } -> (removed)", "a -> !(a)"}},
 		{"if a { f() } else { return }", []string{"a -> !(a)", "f() -> (removed)"}},
 		{"if a == b { x++ }", []string{"a == b -> a != b", "x++ -> (removed)", "x++ -> x--"}},
+		{"return 0, false, err", nil},
+		{"return 0, fmt.Errorf(s, i+1)", []string{"1 -> 2", "1 -> 0", "i+1 -> i-1"}},
+		{"return -x, err", []string{"-x -> x"}},
+		{"return 0, nil", []string{"0 -> 1"}},
 		{"return T{max: 7}", []string{"7 -> 8", "7 -> 6"}},
 	} {
 		source := "package p\nfunc f() {\n" + c.body + "\n}\n"

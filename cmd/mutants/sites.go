@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -192,6 +193,17 @@ func (f *finder) visit(node ast.Node) bool {
 		if n.Cond != nil {
 			f.negate(n.Cond)
 		}
+	case *ast.ReturnStmt:
+		if last := len(n.Results) - 1; last < 1 || !failure.MatchString(f.text(n.Results[last])) {
+			return true
+		}
+		// By convention, no caller reads a result that comes with an error.
+		for _, result := range n.Results {
+			if !constant.MatchString(f.text(result)) {
+				ast.Inspect(result, f.visit)
+			}
+		}
+		return false
 	case *ast.BlockStmt:
 		f.drop(n.List)
 	case *ast.CaseClause:
@@ -207,6 +219,16 @@ func (f *finder) visit(node ast.Node) bool {
 		}
 	}
 	return true
+}
+
+var (
+	failure  = regexp.MustCompile(`^(err$|fmt\.Errorf\(|errors\.New\(|(\w+\.)*errorAt\(|&\w+Error\{)`)
+	constant = regexp.MustCompile(`^([0-9.]+|true|false)$`)
+)
+
+// text returns the source of an expression.
+func (f *finder) text(x ast.Expr) string {
+	return string(f.source[f.offset(x.Pos()):f.offset(x.End())])
 }
 
 func (f *finder) offset(at token.Pos) int { return f.files.Position(at).Offset }
