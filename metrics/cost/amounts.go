@@ -17,7 +17,7 @@ import (
 func (r *Row) amounts(c Configuration, o Options) error {
 	times, costs := c.sample(), c.sample()
 	without := map[string]int{}
-	unpriced := map[string]int{}
+	unpriced := map[string]struct{}{}
 	for _, run := range c.Runs {
 		seconds, why := o.seconds(&run)
 		if why != "" && o.Work.Million { // runs lack it because its value would be bad
@@ -35,7 +35,7 @@ func (r *Row) amounts(c Configuration, o Options) error {
 		}
 		times.add(&run, seconds*share)
 		if run.Rate == nil {
-			unpriced[run.WhyNoRate]++
+			unpriced[run.WhyNoRate] = struct{}{}
 			continue
 		}
 		costs.add(&run, o.Work.cost(&run, seconds, share))
@@ -234,7 +234,7 @@ func (s *sample) median(confidence float64) (*scaling.Estimate, error) {
 // gain returns how many times better one sample of the measure is than the baseline's;
 // nil if the ratio has no meaning.
 func (o Options) gain(of, base scaling.Sample, same bool) *scaling.Estimate {
-	if of.Median == nil || base.Median == nil || !(of.Median.Value > 0 && base.Median.Value > 0) {
+	if base.Median == nil || !(base.Median.Value > 0) { // a ratio of two negative medians
 		return nil
 	}
 	switch o.Measure.Better {
@@ -248,8 +248,8 @@ func (o Options) gain(of, base scaling.Sample, same bool) *scaling.Estimate {
 
 // ratio returns a configuration's median over the baseline's.
 func ratio(of, base scaling.Sample, same bool, confidence float64) *scaling.Estimate {
-	if same && of.Median != nil && base.Median != nil && base.Median.Value != 0 {
-		return &scaling.Estimate{Value: 1, Runs: of.Median.Runs, Why: AtBaseline}
+	if same && base.Median != nil && base.Median.Value != 0 {
+		return &scaling.Estimate{Value: 1, Runs: base.Median.Runs, Why: AtBaseline}
 	}
 	return scaling.RatioOf(of, base, confidence)
 }
@@ -268,10 +268,10 @@ func (r *Row) perEpoch(c Configuration, confidence float64) error {
 }
 
 func (r *Row) targets(c Configuration, confidence float64) error {
-	of := map[measure.Target]bool{}
+	of := map[measure.Target]struct{}{}
 	for _, run := range c.Runs {
 		for target := range run.Targets {
-			of[target] = true
+			of[target] = struct{}{}
 		}
 	}
 	for _, target := range slices.SortedFunc(maps.Keys(of), measure.Harder) {

@@ -82,7 +82,7 @@ var errNoPrice = errors.New("no price")
 // of the market's first price; an empty market means OnDemand.
 func NewTable(prices []Price, currency, market string) (*Table, error) {
 	t := &Table{Currency: currency, Market: cmp.Or(market, OnDemand)}
-	currencies := map[string]bool{}
+	currencies := map[string]struct{}{}
 	for _, p := range prices {
 		if err := p.check(); err != nil {
 			return nil, err
@@ -91,7 +91,7 @@ func NewTable(prices []Price, currency, market string) (*Table, error) {
 			t.others = append(t.others, p)
 			continue
 		}
-		currencies[p.Currency] = true
+		currencies[p.Currency] = struct{}{}
 		if t.Currency == "" {
 			t.Currency = p.Currency
 		}
@@ -241,14 +241,14 @@ func (p *Price) fits(labels map[string]any) bool {
 
 // wanted says which labels a use would need for a price to apply.
 func (t *Table) wanted(u Use) string {
-	missing := map[string]bool{}
+	missing := map[string]struct{}{}
 	for _, p := range t.prices {
 		for key := range p.Where {
 			have, ok := u.Labels[key]
 			if !ok {
-				missing[key+" (not recorded)"] = true
+				missing[key+" (not recorded)"] = struct{}{}
 			} else if !Equal(p.Where[key], have) {
-				missing[fmt.Sprintf("%s (here: %s)", key, text(have))] = true
+				missing[fmt.Sprintf("%s (here: %s)", key, text(have))] = struct{}{}
 			}
 		}
 	}

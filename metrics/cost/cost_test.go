@@ -60,13 +60,17 @@ func TestNoPrice(t *testing.T) {
 		want string
 	}{
 		{Use{GPUs: n(1), Labels: map[string]any{"node": "v100"}}, "node (here: v100)"},
-		{Use{GPUs: n(1)}, "node (not recorded)"},
+		{Use{GPUs: n(1)}, "; prices depend on node (not recorded)"},
 		{Use{GPUs: n(0), Labels: map[string]any{"node": "a100"}}, "no price"}, // never free of charge
 	} {
 		_, err := gpu.Rate(test.use)
 		if !errors.Is(err, errNoPrice) || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%+v: %v, want %q", test.use, err, test.want)
 		}
+	}
+	any := table(t, Price{Per: PerGPU, Hour: 2, Currency: "EUR"})
+	if _, err := any.Rate(Use{GPUs: n(0)}); err == nil || err.Error() != "no price in EUR (on-demand) applies" {
+		t.Errorf("no GPU, and a price of any: %v", err)
 	}
 	twice := table(t, Price{Per: PerNode, Hour: 1, Currency: "EUR"}, Price{Per: PerNode, Hour: 2, Currency: "EUR"})
 	if _, err := twice.Rate(Use{Nodes: n(1)}); err == nil || errors.Is(err, errNoPrice) {
@@ -100,6 +104,7 @@ func TestBilling(t *testing.T) {
 		seconds, cost float64
 	}{
 		{second, 12.2, 2 * 60}, {second, 61.5, 2 * 62}, {second, 62, 2 * 62},
+		{hour, 3600 * (1 + 0.8e-12), 2 * 3600}, {hour, 3600 * (1 + 1.5e-12), 2 * 7200}, // 1e-12 is the rounding of a sum
 		{hour, 1, 2 * 3600}, {hour, 3600, 2 * 3600}, {hour, 3600.0000000001, 2 * 3600}, {hour, 3601, 2 * 7200},
 		{exact, 0.5, 1},
 	} {
@@ -128,6 +133,12 @@ func TestWeights(t *testing.T) {
 		{"mem=.25", false, Use{MemoryBytes: bytes(8 * gib)}, 2048},
 		{"mem=.25G", false, Use{MemoryBytes: bytes(8 * gib)}, 2},
 		{"cpu=0.5", false, Use{CPUs: n(3)}, 1},
+		{"CPU = 0 , Node = 2", false, Use{Nodes: n(3)}, 6}, // CPUs that count nothing need not be known
+		{"mem=1k", false, Use{MemoryBytes: bytes(3 << 10)}, 3},
+		{"mem=2T", false, Use{MemoryBytes: bytes(gib << 11)}, 4},
+		{"cpu=0.29", false, Use{CPUs: n(100)}, 29}, // a sum of floats: 28.999999999999996
+		{"cpu=2.9999999999976", false, Use{CPUs: n(1)}, 3},
+		{"cpu=2.9999999999955", false, Use{CPUs: n(1)}, 2},
 		{"gres/gpu:a100=4,gres/gpu=1", false, Use{GPUs: n(2), GPUType: "a100"}, 10},
 		{"gres/gpu:a100=4,gres/gpu=1", false, Use{GPUs: n(2), GPUType: "v100"}, 2},
 	} {
@@ -148,7 +159,7 @@ func TestWeights(t *testing.T) {
 			t.Errorf("%+v: %g, %v", use, got, err)
 		}
 	}
-	for _, bad := range []string{"", "CPU", "CPU=", "CPU=-1", "CPU=1G", "Mem=G", "Mem=1X", "License/ansys=1", "CPU=1,cpu=2", "CPU=NaN", "CPU=Inf"} {
+	for _, bad := range []string{"", "CPU", "CPU=", "CPU=-1", "CPU=1G", "Mem=G", "Mem=1GG", "Mem=1X", "License/ansys=1", "CPU=1,cpu=2", "CPU=NaN", "CPU=Inf"} {
 		if _, err := ParseWeights(bad, false); err == nil {
 			t.Errorf("%q was taken for weights", bad)
 		}

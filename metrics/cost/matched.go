@@ -95,11 +95,11 @@ func (r *Row) matched(bases []*Row, o Options) *Matched {
 	// Estimate the worker count at the same price from the nearest baseline's price
 	// per worker.
 	each := price / float64(base.Workers)
-	n := max(1, math.Round(hour/each))
+	n := math.Round(hour / each)
 	said := fmt.Sprintf("no measured number of %ss of %s costs about its %s %s an hour (%s cost %s)", o.worker(), base.Series,
 		number.Significant(hour), r.Rate.Currency, number.Count(base.Workers, o.worker()), number.Significant(price))
-	if n < 1<<30 && math.Abs(n*each-hour) <= MatchedWithin*hour {
-		return &Matched{Why: fmt.Sprintf("%s; measure %d", said, int(n))}
+	if math.Abs(n*each-hour) <= MatchedWithin*hour {
+		return &Matched{Why: fmt.Sprintf("%s; measure %.0f", said, n)}
 	}
 	return &Matched{Why: fmt.Sprintf("%s, and none comes within %g %%; measure more %ss of both", said, 100*MatchedWithin, o.worker())}
 }

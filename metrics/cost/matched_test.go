@@ -72,6 +72,7 @@ func TestMatched(t *testing.T) {
 		{"nearly", []Configuration{service(t, "gpu", 1, 3.8, 900), service(t, "cpu", 4, 4, 300)}, 3 * 4 / 3.8, ""},
 		{"not measured", []Configuration{service(t, "gpu", 1, 4, 900), service(t, "cpu", 1, 1, 100), service(t, "cpu", 2, 2, 190)}, 0,
 			"no measured number of replicas of triton platform=cpu costs about its 4 USD an hour (2 replicas cost 2.00); measure 4"},
+		{"two apart", []Configuration{service(t, "gpu", 1, 8.5, 900), service(t, "cpu", 1, 2, 100)}, 0, "; measure 4"}, // 4 cost 8
 		{"none comes near", []Configuration{service(t, "gpu", 1, 1.5, 900), service(t, "cpu", 1, 1, 100)}, 0, "none comes within 10 %"},
 		{"dearer baseline", []Configuration{service(t, "gpu", 1, 1, 900), service(t, "cpu", 1, 4, 100)}, 0, "none comes within 10 %"},
 	} {
@@ -87,6 +88,16 @@ func TestMatched(t *testing.T) {
 		if m.Gain != nil || !strings.Contains(strings.ReplaceAll(m.Why, "4.00 USD", "4 USD"), test.why) {
 			t.Errorf("%s: %+v", test.what, m)
 		}
+	}
+
+	// A baseline that has no price is not one.
+	unpriced := service(t, "cpu", 4, 4, 300)
+	for i := range unpriced.Runs {
+		unpriced.Runs[i].Rate = nil
+	}
+	rows, err = Compare([]Configuration{service(t, "gpu", 1, 4, 900), unpriced}, o)
+	if err != nil || rows[0].Matched.Why != "the baseline has no price or no "+rates(t).Title {
+		t.Errorf("%+v, %v", rows[0].Matched, err)
 	}
 
 	// One without a price, and of another batch than any of the baseline's.

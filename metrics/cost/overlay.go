@@ -71,7 +71,7 @@ func (r *Row) energy(c Configuration, o Options) error {
 		return nil
 	}
 	all, err := amounts.reached(o.Confidence)
-	if r.Energy = all.Median; r.Energy == nil && err == nil && len(c.Runs) > 0 {
+	if r.Energy = all.Median; r.Energy == nil && len(c.Runs) > 0 {
 		r.WhyNoEnergy = "too many runs miss the target for a median"
 	}
 	return err

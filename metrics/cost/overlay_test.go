@@ -2,6 +2,7 @@ package cost
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -44,6 +45,20 @@ func TestEnergy(t *testing.T) {
 		"a million": {nil, Work{Million: true}, 0, "power is a mean over all loads"},
 		"one lacks it": {func(c *Configuration) { c.Runs[2].Joules, c.Runs[2].WhyNoJoules = nil, "energy_uj: permission denied" }, Work{}, 0,
 			"1 of 6 runs: energy_uj: permission denied"},
+		"two lack it": {func(c *Configuration) {
+			for i := range 2 {
+				c.Runs[i].Joules, c.Runs[i].WhyNoJoules = nil, "no counter"
+			}
+		}, Work{}, 0, "2 of 6 runs: no counter"},
+		"no epoch": {func(c *Configuration) { c.Runs[5].Epochs = 0 }, Work{Epoch: true}, 0, "1 of 6 runs: no finished epoch recorded"},
+		"one epoch": {func(c *Configuration) {
+			for i := range c.Runs {
+				c.Runs[i].Epochs = 1
+			}
+		}, Work{Epoch: true}, 3.5, ""},
+		"no target":             {func(c *Configuration) { clear(c.Runs[0].Targets) }, Work{Target: &high}, 0, "1 of 6 runs: had no target " + high.String()},
+		"not to the target":     {func(c *Configuration) { c.Runs[0].WhyNoJoules = "no counter"; clear(c.Runs[0].Values) }, Work{Target: &high}, 0, "1 of 6 runs: no counter"},
+		"one run, which misses": {func(c *Configuration) { c.Runs = c.Runs[5:] }, Work{Target: &high}, 0, "too many runs miss the target for a median"},
 	} {
 		c := energetic()
 		if test.change != nil {
@@ -63,6 +78,14 @@ func TestEnergy(t *testing.T) {
 		case got == nil || math.Abs(got.Value-test.kWh) > 1e-12:
 			t.Errorf("%s: %+v (%s), want %g kWh", name, got, rows[0].WhyNoEnergy, test.kWh)
 		}
+	}
+	// Each way to count energy is named once; that of a sampled energy is not.
+	c := energetic()
+	for i, of := range []string{"", "the node's meter", "the node's meter", "the GPUs alone", "", ""} {
+		c.Runs[i].JoulesOf = of
+	}
+	if rows, err := Compare([]Configuration{c, {}}, Options{}); err != nil || !slices.Equal(rows[0].EnergyOf, []string{"the node's meter", "the GPUs alone"}) || rows[1].WhyNoEnergy != "" {
+		t.Errorf("%q; without runs: %q, %v", rows[0].EnergyOf, rows[1].WhyNoEnergy, err)
 	}
 	// The interval of six runs is from the least to the largest, and scales along; what
 	// the site does not say has no price, which differs from a price of 0.

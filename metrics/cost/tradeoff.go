@@ -251,7 +251,7 @@ func normalise(rows []Row, list []Configuration, o Options) error {
 		r.TimeNormalised = ratio(r.times, rows[at].times, i == at, o.Confidence)
 		r.CostNormalised = ratio(r.costs, rows[at].costs, i == at, o.Confidence)
 		r.Gain = o.gain(r.merits, rows[at].merits, i == at)
-		if c := r.CostNormalised; c != nil && c.Value > 0 {
+		if c := r.CostNormalised; c != nil {
 			even := 1 / c.Value
 			r.BreakEven = &even
 		}
@@ -273,7 +273,7 @@ func parameters(list []Configuration) []map[string]any {
 // floating-point error count as equal.
 func Front(rows []Row, o Options) {
 	const tolerance = 1e-9
-	less := func(a, b float64) bool { return a < b-tolerance*max(math.Abs(a), math.Abs(b)) }
+	less := func(a, b float64) bool { return a < b-tolerance*math.Abs(b) }
 	for i := range rows {
 		a := &rows[i]
 		if a.Front = o.Judged(*a); !a.Front {
@@ -293,10 +293,10 @@ func warnWork(rows []Row, list []Configuration, w Work) {
 	if w.Epoch || w.Million || w.Target != nil {
 		return
 	}
-	epochs := map[int]bool{}
+	epochs := map[int]struct{}{}
 	for _, c := range list {
 		for _, run := range c.Runs {
-			epochs[run.Epochs] = true
+			epochs[run.Epochs] = struct{}{}
 		}
 	}
 	if len(epochs) < 2 {

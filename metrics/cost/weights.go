@@ -36,9 +36,10 @@ func ParseWeights(s string, takeMax bool) (*Weights, error) {
 		}
 		value = strings.TrimSpace(value)
 		scale := 1.0
-		if i := strings.IndexAny(value, "KMGTPkmgtp"); name == "mem" && i >= 0 && i == len(value)-1 {
-			scale = math.Pow(1024, float64(1-strings.Index("KMGTP", strings.ToUpper(value[i:]))))
-			value = value[:i]
+		digits := strings.TrimRight(value, "KMGTPkmgtp")
+		if suffix := value[len(digits):]; name == "mem" && len(suffix) == 1 {
+			scale = math.Pow(1024, float64(1-strings.Index("KMGTP", strings.ToUpper(suffix))))
+			value = digits
 		}
 		x, err := strconv.ParseFloat(value, 64)
 		if err != nil || !(x >= 0) || math.IsInf(x, 0) {
