@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/scalebench/scalebench/launcher/cluster/probe"
-	"github.com/scalebench/scalebench/launcher/python"
+	"github.com/scalebench/scalebench/launcher/trust"
 )
 
 //go:embed libraries.py
@@ -35,7 +35,7 @@ func (o options) interpreter() string {
 			return path
 		}
 	}
-	return python.Default
+	return trust.DefaultPython
 }
 
 func exists(path string) bool {
@@ -50,7 +50,7 @@ func exists(path string) bool {
 func (c *checker) look(ctx context.Context) error {
 	c.python = c.interpreter()
 	var found wheels
-	text, err := python.Ask(ctx, c.python, python.Question{Program: librariesProgram, Imports: true})
+	text, err := trust.AskPython(ctx, c.python, trust.PythonQuestion{Program: librariesProgram, Imports: true})
 	if err == nil {
 		err = json.Unmarshal(text, &found)
 	}
@@ -148,7 +148,7 @@ func isDouble(name string) bool { return strings.HasPrefix(name, "DOUBLE") }
 // pytorch checks which PyTorch the interpreter has. The check can do without PyTorch,
 // but if the user named an interpreter, its PyTorch must work.
 func (c *checker) pytorch(ctx context.Context, o *outcome) error {
-	text, err := python.Ask(ctx, c.python, python.Question{Imports: true, Limit: 10 * time.Minute, Program: `import json, torch
+	text, err := trust.AskPython(ctx, c.python, trust.PythonQuestion{Imports: true, Limit: 10 * time.Minute, Program: `import json, torch
 print(json.dumps({"version": torch.__version__, "available": torch.cuda.is_available()}))`})
 	var found struct {
 		Version   string

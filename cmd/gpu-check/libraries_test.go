@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/scalebench/scalebench/launcher/cluster/probe"
-	"github.com/scalebench/scalebench/launcher/python"
+	"github.com/scalebench/scalebench/launcher/trust"
 )
 
 // An interpreter may be any program. One that --python names must have PyTorch for
@@ -93,7 +93,7 @@ func TestLibrariesOfWheels(t *testing.T) {
 			}
 			t.Setenv("PYTHONPATH", site)
 			t.Setenv("PYTHONNOUSERSITE", "1")
-			out, err := python.Ask(t.Context(), bare(t), python.Question{Program: librariesProgram, Imports: true})
+			out, err := trust.AskPython(t.Context(), bare(t), trust.PythonQuestion{Program: librariesProgram, Imports: true})
 			if err != nil {
 				t.Fatal(err)
 			}

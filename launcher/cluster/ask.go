@@ -12,7 +12,6 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/scalebench/scalebench/launcher/python"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/trust"
 )
@@ -72,7 +71,7 @@ func (c *checker) mayStart(i interpreter) string {
 		}
 	}
 	var foreign *trust.Error
-	switch err := python.Trusted(i.path); {
+	switch err := trust.Interpreter(i.path); {
 	case errors.As(err, &foreign):
 		return foreign.Path + " " + foreign.Reason
 	case err != nil:
@@ -168,11 +167,11 @@ func (c *checker) ask(i interpreter, q question) (a answer) {
 	if a, known := c.asked[key]; known {
 		return a
 	}
-	text, err := python.Ask(c.ctx, i.path, python.Question{Program: asks, Input: input})
+	text, err := trust.AskPython(c.ctx, i.path, trust.PythonQuestion{Program: asks, Input: input})
 	if err != nil || json.Unmarshal(text, &a) != nil {
 		a = answer{}
 	}
-	if errors.Is(err, python.ErrLate) { // it would take as long for every script
+	if errors.Is(err, trust.ErrPythonLate) { // it would take as long for every script
 		c.silent[i.path] = true
 	}
 	c.asked[key] = a

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/scalebench/scalebench/launcher/python/pythontest"
+	"github.com/scalebench/scalebench/launcher/internal/pythontest"
 )
 
 // Checking a script runs no code that the study brings.

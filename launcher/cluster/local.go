@@ -16,8 +16,8 @@ import (
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/cluster/probe"
 	"github.com/scalebench/scalebench/launcher/framework"
-	"github.com/scalebench/scalebench/launcher/python"
 	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/launcher/trust"
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
@@ -69,7 +69,7 @@ func (h Host) Check(ctx context.Context) []Finding {
 	if h.Site.Python != "" {
 		f := Finding{Check: "interpreter", Subject: h.Site.Python, Verdict: OK}
 		begin := time.Now()
-		said, err := python.Ask(ctx, h.Site.Python, python.Question{Program: "import sys; print('Python', sys.version.split()[0])"})
+		said, err := trust.AskPython(ctx, h.Site.Python, trust.PythonQuestion{Program: "import sys; print('Python', sys.version.split()[0])"})
 		if f.Found = fmt.Sprintf("%s in %s on this host", strings.TrimSpace(string(said)), number.ShortSeconds(time.Since(begin).Seconds())); err != nil {
 			f.Verdict, f.Found, f.Advice = Warn, err.Error(), "correct python in the site file, unless only the compute nodes have it"
 		}
@@ -96,7 +96,7 @@ func (h Host) frameworks(ctx context.Context) []Finding {
 		wait.Go(func() {
 			two <- struct{}{}
 			defer func() { <-two }()
-			interpreter := cmp.Or(h.Site.Interpreter(f.Name), python.Default)
+			interpreter := cmp.Or(h.Site.Interpreter(f.Name), trust.DefaultPython)
 			has, err := f.Look(ctx, interpreter)
 			if list[i].Found = fmt.Sprintf("%v; %s", has, interpreter); err != nil {
 				list[i].Verdict, list[i].Found = NotTested, fmt.Sprintf("%s cannot import %s: %s", interpreter, strings.Join(f.Imports, " and "), oneLine(err.Error()))

@@ -11,9 +11,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/scalebench/scalebench/launcher/python"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/launcher/trust"
 	"github.com/scalebench/scalebench/launcher/world"
 )
 
@@ -116,7 +116,7 @@ func (p Ports) Of(target string) int {
 // interpreter returns the Python to start.
 func (s Rank) interpreter() string {
 	if s.Python == "" {
-		return python.Default
+		return trust.DefaultPython
 	}
 	return s.Python
 }

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/scalebench/scalebench/launcher/python"
+	"github.com/scalebench/scalebench/launcher/trust"
 )
 
 //go:embed programs/found.py
@@ -30,12 +30,12 @@ const importTime = 2 * time.Minute
 // error ends with the interpreter's last line.
 func (f Framework) Look(ctx context.Context, interpreter string) (Installation, error) {
 	var i Installation
-	text, err := python.Ask(ctx, interpreter, python.Question{Program: found, Arguments: []string{strings.Join(f.Imports, " ")}, Imports: true, Limit: importTime})
+	text, err := trust.AskPython(ctx, interpreter, trust.PythonQuestion{Program: found, Arguments: []string{strings.Join(f.Imports, " ")}, Imports: true, Limit: importTime})
 	if err != nil {
 		return i, err
 	}
 	if err := json.Unmarshal(text, &i); err != nil {
-		return i, fmt.Errorf("%s answered %.200q: %w", cmp.Or(interpreter, python.Default), text, err)
+		return i, fmt.Errorf("%s answered %.200q: %w", cmp.Or(interpreter, trust.DefaultPython), text, err)
 	}
 	return i, nil
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/scalebench/scalebench/launcher/python/pythontest"
+	"github.com/scalebench/scalebench/launcher/internal/pythontest"
 )
 
 // Look reports what an interpreter has with its version, and why it lacks the rest, including packages that

@@ -11,8 +11,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/scalebench/scalebench/launcher/python"
 	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/launcher/trust"
 )
 
 //go:embed programs/onnx_model.py programs/serve_triton.py programs/serve_mlserver.py programs/serve_kserve.py
@@ -79,7 +79,7 @@ func (f Framework) ServerVersions(ctx context.Context, interpreter string) map[s
 	if f.versions == nil {
 		return nil
 	}
-	text, err := python.Ask(ctx, interpreter, python.Question{Program: versions, Arguments: f.versions, Imports: true, Limit: importTime})
+	text, err := trust.AskPython(ctx, interpreter, trust.PythonQuestion{Program: versions, Arguments: f.versions, Imports: true, Limit: importTime})
 	found := map[string]string{}
 	if err != nil || json.Unmarshal(text, &found) != nil {
 		return nil // the server's program will report what is missing

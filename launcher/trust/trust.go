@@ -1,6 +1,7 @@
 // Package trust reports whether only this user or root can have put a file at a path. scalebench
 // runs, hands to a scheduler, or obeys only files at such paths. Files that it merely reads as data
-// (collect, status) may belong to anyone.
+// (collect, status) may belong to anyone. It also starts Python interpreters to ask them something
+// (AskPython), isolated from what others can write.
 //
 // The rules for the path itself and for each symbolic link on the way to it:
 //

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/scalebench/scalebench/launcher/python"
+	"github.com/scalebench/scalebench/launcher/trust"
 )
 
 // A source is something to stage, as found on the shared file system.
@@ -266,7 +266,7 @@ func interpreter(ctx context.Context, content string) (string, error) {
 		return "", err
 	}
 	program := filepath.Join(folder, "bin", "python")
-	if _, err := python.Ask(ctx, program, python.Question{Limit: startLimit}); err != nil {
+	if _, err := trust.AskPython(ctx, program, trust.PythonQuestion{Limit: startLimit}); err != nil {
 		return "", fmt.Errorf("%w%s", err, samePython)
 	}
 	return program, nil

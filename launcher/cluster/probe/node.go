@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/scalebench/scalebench/launcher/python"
+	"github.com/scalebench/scalebench/launcher/trust"
 	"github.com/scalebench/scalebench/launcher/world"
 )
 
@@ -145,7 +145,7 @@ func importModule(ctx context.Context, interpreter, module string) Trial {
 func timed(ctx context.Context, name, interpreter, program string) Trial {
 	s := Trial{Name: name}
 	begin := time.Now()
-	out, err := python.Ask(ctx, interpreter, python.Question{Program: program, Imports: true, Limit: pythonWait})
+	out, err := trust.AskPython(ctx, interpreter, trust.PythonQuestion{Program: program, Imports: true, Limit: pythonWait})
 	if err != nil {
 		s.Error = err.Error()
 		return s

@@ -6,7 +6,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/scalebench/scalebench/launcher/python/pythontest"
+	"github.com/scalebench/scalebench/launcher/internal/pythontest"
 )
 
 // A job's working directory is the one that it was submitted from, which others may be able to write.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/scalebench/scalebench/launcher/python"
+	"github.com/scalebench/scalebench/launcher/trust"
 )
 
 // libraryVariable names the environment variable with the path of the library. It replaces the search.
@@ -32,7 +32,7 @@ func Find(ctx context.Context, interpreter string, getenv func(string) string) F
 		return Found{[]string{own}, libraryVariable + " names it"}
 	}
 	system := []string{"libonnxruntime.so", "libonnxruntime.so.1"}
-	text, err := python.Ask(ctx, interpreter, python.Question{Program: where, Imports: true, Limit: time.Minute})
+	text, err := trust.AskPython(ctx, interpreter, trust.PythonQuestion{Program: where, Imports: true, Limit: time.Minute})
 	folder := strings.TrimSpace(string(text))
 	advice := fmt.Sprintf("install it with `%s -m pip install --upgrade onnxruntime`, or set %s to its file", interpreter, libraryVariable)
 	switch {

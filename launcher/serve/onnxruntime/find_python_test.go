@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/scalebench/scalebench/launcher/python/pythontest"
+	"github.com/scalebench/scalebench/launcher/internal/pythontest"
 )
 
 // Find ignores a package in the working directory.

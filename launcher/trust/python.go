@@ -1,11 +1,4 @@
-// Package python starts interpreters to ask them something: which packages or which version they have. No other
-// package does this.
-//
-// Such an interpreter imports nothing from the working directory, from a script's folder, or because of
-// environment variables: it starts with -I in the root folder, without PYTHON* variables. If a question needs
-// imports, packages come from where a rank would find them: the interpreter's packages, the user's, and those
-// folders of PYTHONPATH that no other user can write to.
-package python
+package trust
 
 import (
 	"bytes"
@@ -23,15 +16,13 @@ import (
 	"strings"
 	"syscall"
 	"time"
-
-	"github.com/scalebench/scalebench/launcher/trust"
 )
 
-// Default is the interpreter if none is named.
-const Default = "python3"
+// DefaultPython is the interpreter if none is named.
+const DefaultPython = "python3"
 
 // A Question is a program for an interpreter, with its arguments and input.
-type Question struct {
+type PythonQuestion struct {
 	Program   string   // source text
 	Arguments []string // sys.argv[1:] of the program
 	Input     []byte   // its standard input
@@ -42,20 +33,28 @@ type Question struct {
 	Most    int           // maximum size of the answer in bytes; 0 means 1 MiB
 }
 
-// ErrLate is wrapped by errors about an interpreter that was still running at the limit.
-var ErrLate = errors.New("gave no answer in time")
+// ErrPythonLate is wrapped by errors about an interpreter that was still running at the limit.
+var ErrPythonLate = errors.New("gave no answer in time")
 
 //go:embed search.py
 var search string
 
-// Ask runs a program in an interpreter and returns its output. interpreter is a name on the PATH or a path; ""
+// AskPython runs a program in an interpreter and returns its output. No other function starts an interpreter to ask
+// it something.
+//
+// The interpreter imports nothing from the working directory, from a script's folder, or because of
+// environment variables: it starts with -I in the root folder, without PYTHON* variables. If a question needs
+// imports, packages come from where a rank would find them: the interpreter's packages, the user's, and those
+// folders of PYTHONPATH that no other user can write to.
+//
+// interpreter is a name on the PATH or a path; ""
 // means Default. The error ends with the last line of standard error.
-func Ask(ctx context.Context, interpreter string, q Question) ([]byte, error) {
+func AskPython(ctx context.Context, interpreter string, q PythonQuestion) ([]byte, error) {
 	path, err := find(interpreter)
 	if err != nil {
 		return nil, err
 	}
-	if err := trust.Named(path); err != nil {
+	if err := Named(path); err != nil {
 		return nil, err
 	}
 	given := map[string]any{"path": []string{}, "user": os.Getenv("PYTHONNOUSERSITE") == "", "base": os.Getenv("PYTHONUSERBASE")}
@@ -87,7 +86,7 @@ func Ask(ctx context.Context, interpreter string, q Question) ([]byte, error) {
 	case err == nil:
 		return out.text, nil
 	case limited.Err() != nil && ctx.Err() == nil:
-		return nil, fmt.Errorf("%s %w: its limit is %v", path, ErrLate, limit)
+		return nil, fmt.Errorf("%s %w: its limit is %v", path, ErrPythonLate, limit)
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("%s: %w", path, context.Cause(ctx))
 	}
@@ -100,7 +99,7 @@ func Ask(ctx context.Context, interpreter string, q Question) ([]byte, error) {
 // find returns the absolute path of an interpreter; "" means Default. A name is looked up on the PATH, without
 // its relative folders.
 func find(interpreter string) (string, error) {
-	path, err := exec.LookPath(cmp.Or(interpreter, Default))
+	path, err := exec.LookPath(cmp.Or(interpreter, DefaultPython))
 	if err != nil {
 		return "", err
 	}

@@ -1,4 +1,4 @@
-package python
+package trust
 
 import (
 	"bufio"
@@ -9,17 +9,16 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/scalebench/scalebench/launcher/trust"
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
-// Trusted returns an error unless only this user or root can have written an interpreter, the files that it
+// Interpreter returns an error unless only this user or root can have written an interpreter, the files that it
 // starts with, and the folders on the way: all links to it, the program on its #! line, and for a virtual
 // environment its pyvenv.cfg, the Python named there, and the package folders.
 //
 // The location of a path proves nothing, since the author of a study chooses it.
-func Trusted(path string) error {
-	if err := trust.Program(path); err != nil {
+func Interpreter(path string) error {
+	if err := Program(path); err != nil {
 		return err
 	}
 	for hop, links := path, 0; links < maxLinks; links++ {
@@ -42,9 +41,6 @@ func Trusted(path string) error {
 	return script(path, 4)
 }
 
-// maxLinks is the maximum number of symbolic links followed, as in the kernel.
-const maxLinks = 40
-
 // environmentOf judges the virtual environment of an interpreter, if it has one.
 func environmentOf(path string) error {
 	for _, top := range []string{filepath.Dir(path), filepath.Dir(filepath.Dir(path))} {
@@ -56,15 +52,15 @@ func environmentOf(path string) error {
 		if err != nil {
 			return err
 		}
-		if err := trust.Program(config); err != nil {
+		if err := Program(config); err != nil {
 			return err
 		}
 		for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
 			if key, home, ok := strings.Cut(lines.Text(), "="); ok && strings.EqualFold(strings.TrimSpace(key), "home") {
 				if home = strings.TrimSpace(home); !filepath.IsAbs(home) {
-					return &trust.Error{Path: config, Reason: "names its Python by a relative path", Remedy: "Make the virtual environment anew"}
+					return &Error{Path: config, Reason: "names its Python by a relative path", Remedy: "Make the virtual environment anew"}
 				}
-				if err := trust.Program(filepath.Join(home, filepath.Base(path))); err != nil {
+				if err := Program(filepath.Join(home, filepath.Base(path))); err != nil {
 					return err
 				}
 			}
@@ -74,7 +70,7 @@ func environmentOf(path string) error {
 			if err != nil {
 				return err
 			}
-			if err := trust.Program(found...); err != nil {
+			if err := Program(found...); err != nil {
 				return err
 			}
 		}
@@ -100,13 +96,13 @@ func script(path string, depth int) error {
 	line, _, _ := bytes.Cut(first[2:n], []byte("\n"))
 	words := strings.Fields(string(line))
 	if len(words) == 0 || depth == 0 {
-		return &trust.Error{Path: path, Reason: "names no program in its first line", Remedy: "Name the interpreter itself"}
+		return &Error{Path: path, Reason: "names no program in its first line", Remedy: "Name the interpreter itself"}
 	}
 	program := words[0]
 	if !filepath.IsAbs(program) { // the kernel takes it from the working folder
-		return &trust.Error{Path: path, Reason: "names its own interpreter by a relative path", Remedy: "Name the interpreter itself"}
+		return &Error{Path: path, Reason: "names its own interpreter by a relative path", Remedy: "Name the interpreter itself"}
 	}
-	if err := trust.Program(program); err != nil {
+	if err := Program(program); err != nil {
 		return err
 	}
 	if filepath.Base(program) == "env" {
@@ -117,7 +113,7 @@ func script(path string, depth int) error {
 			if program, err = exec.LookPath(word); err != nil {
 				return err
 			}
-			if err := trust.Program(program); err != nil {
+			if err := Program(program); err != nil {
 				return err
 			}
 			break

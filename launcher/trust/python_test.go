@@ -1,4 +1,4 @@
-package python
+package trust
 
 import (
 	"context"
@@ -29,7 +29,7 @@ func TestAskStart(t *testing.T) {
 		t.Setenv(name, value)
 	}
 	shell := program(t, filepath.Join(dir, "python"), "#!/bin/sh\npwd\necho \"$1 $2 $3\"\nenv\n")
-	text, err := Ask(t.Context(), shell, Question{Program: "pass"})
+	text, err := AskPython(t.Context(), shell, PythonQuestion{Program: "pass"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,16 +66,16 @@ func TestAskEnds(t *testing.T) {
 		if name == "silent" {
 			limit = 50 * time.Millisecond
 		}
-		if text, err := Ask(t.Context(), path, Question{Limit: limit}); err == nil || !strings.Contains(err.Error(), c.want) || errors.Is(err, ErrLate) != (name == "silent") {
+		if text, err := AskPython(t.Context(), path, PythonQuestion{Limit: limit}); err == nil || !strings.Contains(err.Error(), c.want) || errors.Is(err, ErrPythonLate) != (name == "silent") {
 			t.Errorf("%s: %q, %v; want %q", name, text, err, c.want)
 		}
 	}
-	if text, err := Ask(t.Context(), open, Question{}); err == nil || !strings.Contains(err.Error(), "can be written by every user") {
+	if text, err := AskPython(t.Context(), open, PythonQuestion{}); err == nil || !strings.Contains(err.Error(), "can be written by every user") {
 		t.Errorf("an interpreter that all may write: %q, %v", text, err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("interrupted"))
-	if _, err := Ask(ctx, open+"x", Question{}); err == nil {
+	if _, err := AskPython(ctx, open+"x", PythonQuestion{}); err == nil {
 		t.Error("no interpreter, and no error")
 	}
 	// A name is not looked up in the working directory, even if the PATH contains it.
@@ -83,7 +83,7 @@ func TestAskEnds(t *testing.T) {
 	t.Chdir(dir)
 	for _, path := range []string{"", ".", ":/usr/bin", "../" + filepath.Base(dir)} {
 		t.Setenv("PATH", path)
-		if text, err := Ask(t.Context(), "python3.77", Question{}); err == nil {
+		if text, err := AskPython(t.Context(), "python3.77", PythonQuestion{}); err == nil {
 			t.Errorf("PATH=%q: %q", path, text)
 		}
 	}
@@ -105,7 +105,7 @@ func TestPath(t *testing.T) {
 	}
 }
 
-// Trusted checks who may have written an interpreter and the files it starts with. Each case spoils one part of
+// Interpreter checks who may have written an interpreter and the files it starts with. Each case spoils one part of
 // a trusted environment.
 func TestTrusted(t *testing.T) {
 	const stranger = 1<<31 - 7
@@ -169,7 +169,7 @@ func TestTrusted(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			err := Trusted(filepath.Join(top, "venv/bin/python"))
+			err := Interpreter(filepath.Join(top, "venv/bin/python"))
 			if (err == nil) != (c.spoil == nil) {
 				t.Errorf("%v", err)
 			}
