@@ -40,7 +40,7 @@ var importRules = []struct {
 	{from: "metrics/cost", never: []string{"metrics/store", "metrics/figure", "os", "database/sql"}, direct: true, standsBy: "prices come from the caller"},
 	{from: "cmd/scalebench-worker", never: []string{"github.com/mattn/go-sqlite3", "gonum.org/v1/plot/...", "database/sql", "metrics/store", "metrics/figure"}, standsBy: "compute nodes neither open the database nor draw"},
 	{from: "cmd/...", never: []string{"launcher/gpu/nccl/...", "launcher/gpu/cublas", "launcher/gpu/cuda", "launcher/gpu/fake", "launcher/gpu/dl", "launcher/telemetry/nvidia", "launcher/native/gpurank", "launcher/native/train/gpu/...", "launcher/serve/onnxruntime"}, standsBy: "programs load no C library; the worker's variants for GPUs and onnxruntime, with their build tags, are their own"},
-	{from: "launcher/handshake", never: []string{"launcher/study", "launcher/rundir", "launcher/world", "launcher/native/collective/...", "metrics/...", "slurm/...", "cmd/..."}, standsBy: "a handshake is told the nonce and knows nothing of runs"},
+	{from: "launcher/world", never: []string{"launcher/study", "launcher/rundir", "launcher/native/collective/...", "metrics/...", "cmd/..."}, standsBy: "a handshake is told the nonce and knows nothing of runs"},
 	{from: "launcher/gpu/nccl", never: []string{"launcher/native/collective", "launcher/world", "launcher/gpu/cuda", "metrics/...", "slurm/..."}, standsBy: "the binding is of use without scalebench"},
 	{from: "...", unless: "metrics/store/...", never: []string{"github.com/mattn/go-sqlite3", "database/sql"}, direct: true, standsBy: "only the store knows SQL"},
 	{from: "...", unless: "cmd/...", never: []string{"github.com/urfave/cli/...", "github.com/schollz/progressbar/..."}, direct: true, standsBy: "libraries print nothing"},
@@ -50,7 +50,7 @@ var importRules = []struct {
 
 // ruled are packages that rules name; one that has gone would leave its rule
 // without effect.
-var ruled = []string{"launcher/workspace", "slurm", "metrics/sharedfs", "metrics", "metrics/store", "metrics/scaling", "metrics/cost", "metrics/fingerprint", "metrics/report", "launcher", "launcher/handshake", "launcher/gpu/nccl", "launcher/gpu/cuda", "launcher/gpu/dl", "launcher/telemetry/nvidia", "launcher/native/gpurank", "launcher/native/train/gpu", "launcher/serve/onnxruntime", "launcher/study", "cmd/scalebench", "cmd/scalebench-worker"}
+var ruled = []string{"launcher/workspace", "slurm", "metrics/sharedfs", "metrics", "metrics/store", "metrics/scaling", "metrics/cost", "metrics/fingerprint", "metrics/report", "launcher", "launcher/world", "launcher/gpu/nccl", "launcher/gpu/cuda", "launcher/gpu/dl", "launcher/telemetry/nvidia", "launcher/native/gpurank", "launcher/native/train/gpu", "launcher/serve/onnxruntime", "launcher/study", "cmd/scalebench", "cmd/scalebench-worker"}
 
 type goPackage struct {
 	ImportPath    string

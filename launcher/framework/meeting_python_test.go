@@ -19,7 +19,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/scalebench/scalebench/launcher/handshake"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/world"
 )
@@ -115,7 +114,7 @@ func proven(t *testing.T, address string) net.Conn {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	c, err := handshake.Dial(ctx, net.Dialer{}, "tcp", address, meetingNonce, "meeting")
+	c, err := world.Dial(ctx, net.Dialer{}, "tcp", address, meetingNonce, "meeting")
 	if err != nil {
 		t.Fatal(err)
 	}

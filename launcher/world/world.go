@@ -1,6 +1,7 @@
 // Package world describes the place of a process in a run: its rank, the number of ranks, and how they reach
 // each other. A process reads it from its environment: from scalebench's variables, which the local launcher
-// and the supervisor set, or from Slurm's inside a step. cgroup.go handles limits on CPUs and memory.
+// and the supervisor set, or from Slurm's inside a step. cgroup.go handles limits on CPUs and memory. Dial and
+// Door connect processes of the same run, which prove to each other that they know its nonce (handshake.go).
 package world
 
 import (

@@ -14,8 +14,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/scalebench/scalebench/launcher/handshake"
 	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/launcher/world"
 )
 
 // An Exchange is a measurement of one TCP connection from this node to node 0. Sent and Received are the rates
@@ -81,7 +81,7 @@ func serve(ctx context.Context, dir rundir.Probe, token string, at Link, clients
 	}
 	serving, enough := context.WithTimeout(ctx, turnWait)
 	defer enough()
-	door := handshake.NewDoor(l, token, purpose)
+	door := world.NewDoor(l, token, purpose)
 	nodes := make(chan net.Conn)
 	go door.Serve(serving, func(c net.Conn) error {
 		select {
@@ -171,7 +171,7 @@ func (x *Exchange) measure(ctx context.Context, dir rundir.Probe, token string, 
 	calling, enough := context.WithTimeout(ctx, connectWait)
 	defer enough()
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from.Address)}}
-	c, err := handshake.Dial(calling, dialer, "tcp", to.Address, token, purpose)
+	c, err := world.Dial(calling, dialer, "tcp", to.Address, token, purpose)
 	if err != nil {
 		host, _ := os.Hostname()
 		return fmt.Errorf("%s cannot connect to %s: %w", host, to.Address, err)

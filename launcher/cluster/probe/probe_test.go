@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/scalebench/scalebench/launcher/handshake"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/world"
 )
@@ -158,7 +157,7 @@ func TestServeAmongStrangers(t *testing.T) {
 				said = append(said, c)
 			}
 		}
-		gone, err := handshake.Dial(t.Context(), net.Dialer{}, "tcp", l.Address, "right", purpose)
+		gone, err := world.Dial(t.Context(), net.Dialer{}, "tcp", l.Address, "right", purpose)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,6 @@
 """Both ends of a connection prove that they know the run's nonce.
 
-The same, byte for byte, as launcher/handshake in Go, whose comments say why:
+The same, byte for byte, as launcher/world/handshake.go, whose comments say why:
 
     caller              listener
     magic, version, random -->

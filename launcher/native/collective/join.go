@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/scalebench/scalebench/launcher/handshake"
 	"github.com/scalebench/scalebench/launcher/world"
 )
 
@@ -177,7 +176,7 @@ func (j *joiner) register() (own net.Listener, lines []net.Conn, err error) {
 		return nil, nil, err
 	}
 	conn, err := j.call(zero, purposeRendezvous)
-	var stranger *handshake.StrangerError
+	var stranger *world.StrangerError
 	switch {
 	case errors.As(err, &stranger):
 		return nil, nil, fmt.Errorf("rank 0 does not answer: %w", err)
@@ -219,7 +218,7 @@ func (j *joiner) guard(conn net.Conn) (release func()) {
 
 // call connects to a rank as soon as it answers and has proven itself.
 func (j *joiner) call(to netip.AddrPort, purpose string) (net.Conn, error) {
-	return handshake.Dial(j.ctx, net.Dialer{}, "tcp", to.String(), j.nonce, purpose)
+	return world.Dial(j.ctx, net.Dialer{}, "tcp", to.String(), j.nonce, purpose)
 }
 
 // A caller is a rank of this run that called, with the result.
@@ -230,7 +229,7 @@ type caller struct {
 }
 
 // answer admits ranks of this run until done ends, and reads their hellos.
-func (j *joiner) answer(door *handshake.Door, callers chan<- caller, done context.Context) {
+func (j *joiner) answer(door *world.Door, callers chan<- caller, done context.Context) {
 	door.Serve(done, func(conn net.Conn) error {
 		release := j.guard(conn)
 		text, err := receiveHello(conn)
@@ -273,7 +272,7 @@ func (j *joiner) gather(l net.Listener) (own net.Listener, lines []net.Conn, hel
 	callers := make(chan caller)
 	gathering, enough := context.WithCancel(j.ctx)
 	defer enough()
-	door := handshake.NewDoor(l, j.nonce, purposeRendezvous)
+	door := world.NewDoor(l, j.nonce, purposeRendezvous)
 	go j.answer(door, callers, gathering)
 
 	ranks := make([]*caller, j.self.size) // by rank; 0 stays nil
@@ -351,7 +350,7 @@ func (j *joiner) connect(own net.Listener, before, after int, to netip.AddrPort)
 	callers := make(chan caller)
 	connecting, enough := context.WithCancel(j.ctx)
 	defer enough()
-	door := handshake.NewDoor(own, j.nonce, purposeRing)
+	door := world.NewDoor(own, j.nonce, purposeRing)
 	go j.answer(door, callers, connecting)
 	defer func() {
 		if err == nil {

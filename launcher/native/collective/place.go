@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/scalebench/scalebench/launcher/handshake"
+	"github.com/scalebench/scalebench/launcher/world"
 )
 
 // Placing finds out which ranks share memory. Ranks on one booted kernel and in one network
@@ -241,7 +241,7 @@ func (j *joiner) share(list []member, done context.Context) (*segment, error) {
 // handOut gives the segment to ranks of this run until done ends; a nil segment tells them that
 // there is none. It returns at once.
 func (j *joiner) handOut(s *segment, done context.Context) {
-	door := handshake.NewDoor(j.memory, j.nonce, purposeMemory)
+	door := world.NewDoor(j.memory, j.nonce, purposeMemory)
 	go door.Serve(done, func(conn net.Conn) error {
 		defer conn.Close()
 		_ = conn.SetDeadline(j.deadline)
@@ -258,7 +258,7 @@ func (j *joiner) handOut(s *segment, done context.Context) {
 func (j *joiner) fetch(from socketName, ranks int) (*segment, error) {
 	asking, enough := context.WithDeadline(j.ctx, time.Now().Add(time.Until(j.deadline)/2))
 	defer enough()
-	conn, err := handshake.Dial(asking, net.Dialer{}, "unix", from.address(), j.nonce, purposeMemory)
+	conn, err := world.Dial(asking, net.Dialer{}, "unix", from.address(), j.nonce, purposeMemory)
 	if err != nil {
 		return nil, err
 	}

@@ -1,5 +1,21 @@
-// Package handshake lets the two ends of a connection prove to each other that they belong to the same run:
-// that they know its nonce, which is in the run folder with mode 0600.
+package world
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"time"
+)
+
+// The handshake (this file, dial.go, door.go) lets the two ends of a connection prove to each other that they
+// belong to the same run: that they know its nonce, which is in the run folder with mode 0600.
 //
 // Neither end reveals the nonce or anything that could be reused. Each sends 32 random bytes and answers the
 // other's with an HMAC-SHA256, keyed with the nonce, over its role, the purpose of the connection, both random
@@ -16,21 +32,6 @@
 // Everything is bounded in size and time. The connection afterwards is neither encrypted nor signed: an
 // attacker who can alter packets on the network can still read and change it. Because addresses are part of the
 // proof, there must be no address translation between the ends.
-package handshake
-
-import (
-	"context"
-	"crypto/hmac"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/binary"
-	"errors"
-	"fmt"
-	"io"
-	"net"
-	"os"
-	"time"
-)
 
 // patience limits how long either end waits for the other's proof.
 const patience = 5 * time.Second
