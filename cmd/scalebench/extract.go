@@ -12,7 +12,6 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/workspace"
-	"github.com/scalebench/scalebench/launcher/workspace/importer"
 	"github.com/scalebench/scalebench/metrics/extract"
 	"github.com/scalebench/scalebench/metrics/report/tables"
 	"github.com/scalebench/scalebench/metrics/table"
@@ -26,13 +25,13 @@ type extractOptions struct {
 
 // logOptions supply what a log does not state.
 type logOptions struct {
-	log        importer.Log
+	log        workspace.LogInfo
 	firstEpoch int
 	maps, at   cli.StringSlice
 }
 
 // asked returns what the options say about logs.
-func (o *logOptions) asked() importer.Log {
+func (o *logOptions) asked() workspace.LogInfo {
 	l := o.log
 	l.Maps, l.At = o.maps.Value(), o.at.Value()
 	return l
@@ -101,7 +100,7 @@ func runExtract(ctx context.Context, s *session, o extractOptions, file string) 
 	var contents []extract.Content
 	var notes []string
 	for _, e := range list {
-		r, err := importer.ReadLog(e, file, options)
+		r, err := workspace.ReadLog(e, file, options)
 		if err != nil {
 			return err
 		}

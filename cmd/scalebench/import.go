@@ -6,7 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/scalebench/scalebench/launcher/workspace/importer"
+	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/extract"
 	"github.com/scalebench/scalebench/metrics/report/tables"
 	"github.com/scalebench/scalebench/metrics/table"
@@ -14,7 +14,7 @@ import (
 
 type importOptions struct {
 	logOptions
-	importer.Options
+	workspace.ImportOptions
 	sets, labels cli.StringSlice
 	dry          bool
 }
@@ -54,13 +54,13 @@ func importCommand(s *session) *cli.Command {
 
 func runImport(ctx context.Context, s *session, o importOptions, files []string) error {
 	spareMemory()
-	o.Log, o.Sets, o.Labels = o.asked(), o.sets.Value(), o.labels.Value()
+	o.LogInfo, o.Sets, o.Labels = o.asked(), o.sets.Value(), o.labels.Value()
 	listed := tables.NewImported(!s.forPeople())
 	var err error
 	if o.dry {
-		err = importer.DryRun(s.workspace(), o.Options, files, func(r importer.Run) { listed.Add(r.Imported, &r.Result, "", "not stored") })
+		err = workspace.DryRunImport(s.workspace(), o.ImportOptions, files, func(r workspace.ImportedRun) { listed.Add(r.Imported, &r.Result, "", "not stored") })
 	} else {
-		err = importer.Import(ctx, s.workspace(), o.Options, files, func(r importer.Run, id string, changed bool) {
+		err = workspace.Import(ctx, s.workspace(), o.ImportOptions, files, func(r workspace.ImportedRun, id string, changed bool) {
 			outcome := "unchanged"
 			if changed {
 				outcome = "stored"

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/scalebench/scalebench/launcher/backend/local"
-	"github.com/scalebench/scalebench/launcher/pricing"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics/number"
 )
@@ -121,7 +120,7 @@ func (k *Work) Doubts() study.Problems {
 
 // atMost returns a text with the maximum time and cost of a plan's runs.
 func atMost(plan *study.Plan, site *study.Site) (string, error) {
-	totals, err := pricing.Planned(plan, site)
+	totals, err := PlannedCosts(plan, site)
 	if err != nil {
 		return "", &Error{Err: err}
 	}

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/scalebench/scalebench/launcher/pricing"
 	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/cost"
 	"github.com/scalebench/scalebench/metrics/measure"
@@ -53,7 +52,7 @@ func (r *Reader) Advise(ctx context.Context, o Wish) (*Advised, error) {
 type adviser struct {
 	r      *Reader
 	wish   advice.Options
-	tariff *pricing.Tariff // nil without prices
+	tariff *workspace.Tariff // nil without prices
 }
 
 // adviser returns an adviser for the wish o. It returns an error if the requirements are
@@ -64,7 +63,7 @@ func (r *Reader) adviser(ctx context.Context, o Wish) (*adviser, error) {
 	}
 	v := &adviser{r: r, wish: o.Options}
 	var err error
-	if v.tariff, err = r.Tariff(ctx, o.Study, o.Site, o.Currency, o.Market); err != nil && !errors.Is(err, pricing.ErrNone) {
+	if v.tariff, err = r.Tariff(ctx, o.Study, o.Site, o.Currency, o.Market); err != nil && !errors.Is(err, workspace.ErrNoPrices) {
 		return nil, err
 	}
 	if v.tariff != nil {

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/scalebench/scalebench/launcher/pricing"
 	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/cost"
 	"github.com/scalebench/scalebench/metrics/measure"
@@ -51,8 +50,8 @@ func (r *Reader) Cost(ctx context.Context, o Costs) (*Bill, error) {
 	if err != nil {
 		return nil, err
 	}
-	clock := pricing.Clock(o.Clock)
-	if clock == pricing.Train {
+	clock := workspace.Clock(o.Clock)
+	if clock == workspace.TrainClock {
 		if compare, clock, err = o.work(compare, observations); err != nil {
 			return nil, err
 		}
@@ -87,14 +86,14 @@ func (r *Reader) Cost(ctx context.Context, o Costs) (*Bill, error) {
 
 // work returns which time the runs are charged for (the training or the whole job), and
 // the options for package cost. Both depend on the kind of workload.
-func (o *Costs) work(compare cost.Options, runs []scaling.Observation) (cost.Options, pricing.Clock, error) {
+func (o *Costs) work(compare cost.Options, runs []scaling.Observation) (cost.Options, workspace.Clock, error) {
 	kind := scaling.KindAsked(runs)
 	switch {
 	case kind.Clock != "":
-		return compare, pricing.Train, nil
+		return compare, workspace.TrainClock, nil
 	case kind.Rate != "":
 		compare, err := o.million(compare, runs)
-		return compare, pricing.Million, err
+		return compare, workspace.MillionClock, err
 	}
 	err := noTraining(runs[0].Study, kind)
 	var refused *workspace.Error
@@ -140,7 +139,7 @@ func (o *Costs) compare() (cost.Options, error) {
 	switch {
 	case o.Per != "run" && o.Per != "epoch":
 		return t, workspace.Errorf("--per %q is not known; valid: run, epoch", o.Per)
-	case o.Clock != string(pricing.Train) && o.Clock != string(pricing.Job):
+	case o.Clock != string(workspace.TrainClock) && o.Clock != string(workspace.JobClock):
 		return t, workspace.Errorf("--clock %q is not known; valid: train, job", o.Clock)
 	case o.Target != nil && o.Per == "epoch":
 		return t, workspace.Errorf("--target and --per epoch cannot be combined")

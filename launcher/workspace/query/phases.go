@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/scalebench/scalebench/launcher/pricing"
 	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/report/tables"
@@ -76,7 +75,7 @@ func (n *Needed) price(ctx context.Context, r *Reader, o Wish) error {
 		return err
 	}
 	tariff, err := r.Tariff(ctx, o.Study, o.Site, o.Currency, o.Market)
-	if errors.Is(err, pricing.ErrNone) {
+	if errors.Is(err, workspace.ErrNoPrices) {
 		return nil
 	}
 	if err != nil {

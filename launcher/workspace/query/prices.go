@@ -6,21 +6,20 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/scalebench/scalebench/launcher/pricing"
 	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/cost"
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
 // Tariff returns the prices in siteFile or, if that is "", in the site file of the study.
-func (r *Reader) Tariff(ctx context.Context, studyArg, siteFile, currency, market string) (*pricing.Tariff, error) {
+func (r *Reader) Tariff(ctx context.Context, studyArg, siteFile, currency, market string) (*workspace.Tariff, error) {
 	site, err := r.SiteOf(ctx, studyArg, siteFile)
 	if err != nil {
 		return nil, err
 	}
-	tariff, err := pricing.New(site, currency, market)
+	tariff, err := workspace.NewTariff(site, currency, market)
 	switch {
-	case errors.Is(err, pricing.ErrNone):
+	case errors.Is(err, workspace.ErrNoPrices):
 		where := "the site file and name it with --site FILE, or with study.site in the study's file"
 		if site.File != "" {
 			where = workspace.Near(site.File) + ", the study's site file"
@@ -34,10 +33,10 @@ func (r *Reader) Tariff(ctx context.Context, studyArg, siteFile, currency, marke
 
 // Prices is like Tariff for on-demand prices, but states a missing price list in one
 // sentence, for reports and figures.
-func (r *Reader) Prices(ctx context.Context, studyArg, siteFile string) (*pricing.Tariff, error) {
+func (r *Reader) Prices(ctx context.Context, studyArg, siteFile string) (*workspace.Tariff, error) {
 	tariff, err := r.Tariff(ctx, studyArg, siteFile, "", cost.OnDemand)
-	if use := (*workspace.Error)(nil); errors.Is(err, pricing.ErrNone) && errors.As(err, &use) {
-		err = &workspace.Error{Err: fmt.Errorf("%w; w%s", pricing.ErrNone, strings.Trim(use.Hint, "W."))}
+	if use := (*workspace.Error)(nil); errors.Is(err, workspace.ErrNoPrices) && errors.As(err, &use) {
+		err = &workspace.Error{Err: fmt.Errorf("%w; w%s", workspace.ErrNoPrices, strings.Trim(use.Hint, "W."))}
 	}
 	return tariff, err
 }
@@ -49,7 +48,7 @@ func (r *Reader) Priced(ctx context.Context, a *Analysis, o Question, siteFile s
 	if err != nil {
 		return nil, err
 	}
-	bill, err := tariff.Compare(a.Curves, a.Observations, pricing.Question{Mix: o.Mix, Series: o.Series, Target: target, Baseline: a.Baseline})
+	bill, err := tariff.Compare(a.Curves, a.Observations, workspace.PriceQuestion{Mix: o.Mix, Series: o.Series, Target: target, Baseline: a.Baseline})
 	if err != nil {
 		return nil, &workspace.Error{Err: err}
 	}

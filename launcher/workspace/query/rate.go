@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/scalebench/scalebench/launcher/pricing"
 	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
@@ -34,13 +33,13 @@ func nodesFor(replicas int, runs []scaling.Observation) int {
 
 // replicaPrice returns a function that computes the total hourly price of a number of replicas,
 // each configured like those of curve c.
-func replicaPrice(t *pricing.Tariff, c scaling.Curve, runs []scaling.Observation) func(replicas int) (float64, error) {
+func replicaPrice(t *workspace.Tariff, c scaling.Curve, runs []scaling.Observation) func(replicas int) (float64, error) {
 	like := t.Like(c, runs)
 	return func(replicas int) (float64, error) { return like(replicas, nodesFor(replicas, runs), 3600) }
 }
 
 // demands returns, for each series of a service, its cost as a function of the demand.
-func demands(a *Analysis, t *pricing.Tariff) []capacity.Line {
+func demands(a *Analysis, t *workspace.Tariff) []capacity.Line {
 	var list []capacity.Line
 	load := capacity.LoadOf(0, a.Observations, false)
 	for _, c := range a.Curves {

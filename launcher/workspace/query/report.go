@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/scalebench/scalebench/launcher/pricing"
 	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/report"
@@ -84,7 +83,7 @@ func (r *Reader) bill(ctx context.Context, of *tables.ReportedStudy, a *Analysis
 // are prices, and runs that searched for the highest rate within the latency limit.
 func (r *Reader) demand(ctx context.Context, of *tables.ReportedStudy, o Wish) error {
 	tariff, err := r.Prices(ctx, o.Study, o.Site)
-	if errors.Is(err, pricing.ErrNone) && o.Site == "" {
+	if errors.Is(err, workspace.ErrNoPrices) && o.Site == "" {
 		return nil
 	}
 	if err != nil {

@@ -1,4 +1,4 @@
-package importer
+package workspace
 
 import (
 	"crypto/sha256"
@@ -16,7 +16,7 @@ import (
 )
 
 // run returns the run that the labels and the log describe.
-func (o *Options) run(file string, labels map[string]any, r extract.Content) (metrics.Run, error) {
+func (o *ImportOptions) run(file string, labels map[string]any, r extract.Content) (metrics.Run, error) {
 	run := metrics.Run{Kind: r.Kind, Framework: o.From, Status: metrics.Done, Parameters: map[string]any{"import.format": o.From}}
 	if r.Failed != "" {
 		run.Status = metrics.Failed
@@ -93,7 +93,7 @@ func countOf(label any) int {
 
 // name derives the run's point from what was measured. Secrets enter as digests, since the point's name is
 // public.
-func (o *Options) name(run *metrics.Run) error {
+func (o *ImportOptions) name(run *metrics.Run) error {
 	labelled := map[string]any{}
 	for key, v := range run.Parameters {
 		labelled[key] = redact.Hider(o.digest).Value(key, v)

@@ -1,4 +1,4 @@
-package importer
+package workspace
 
 import (
 	"database/sql"
@@ -12,7 +12,6 @@ import (
 
 	_ "github.com/mattn/go-sqlite3"
 
-	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/extract"
 	"github.com/scalebench/scalebench/metrics/store"
 )
@@ -73,7 +72,7 @@ func FuzzImport(f *testing.F) {
 		if err := os.WriteFile(file, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		o := Options{Log: Log{From: formats[int(format)%len(formats)]}, say: func(string) {}}
+		o := ImportOptions{LogInfo: LogInfo{From: formats[int(format)%len(formats)]}, say: func(string) {}}
 		sets := map[string]any{"study": "s", "workload.targets": []any{0.5}}
 		if o.From == "csv" {
 			o.Maps = []string{"workers=gpus", "throughput=img_s", "accuracy=top1"}
@@ -111,7 +110,7 @@ func FuzzImport(f *testing.F) {
 		read, changed, err := count()
 		want := read
 		if err != nil {
-			var usage *workspace.Error
+			var usage *Error
 			if want = 0; !errors.As(err, &usage) && !errors.Is(err, store.ErrAbsurd) {
 				t.Errorf("the file is not what is blamed: %v", err)
 			}

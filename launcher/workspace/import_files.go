@@ -1,4 +1,4 @@
-package importer
+package workspace
 
 import (
 	"crypto/sha256"
@@ -10,18 +10,17 @@ import (
 	"os"
 	"slices"
 
-	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/store"
 )
 
 // each makes runs of the files, one by one. After an error in one file it reads the others only to report their
 // errors.
-func (o *Options) each(files []string, sets map[string]any) iter.Seq2[Run, error] {
-	return func(yield func(Run, error) bool) {
+func (o *ImportOptions) each(files []string, sets map[string]any) iter.Seq2[ImportedRun, error] {
+	return func(yield func(ImportedRun, error) bool) {
 		var problems []error
 		for _, file := range files {
 			stopped := false
-			err := o.read(file, sets, func(r Run) bool {
+			err := o.read(file, sets, func(r ImportedRun) bool {
 				stopped = len(problems) == 0 && !yield(r, nil)
 				return !stopped
 			})
@@ -33,7 +32,7 @@ func (o *Options) each(files []string, sets map[string]any) iter.Seq2[Run, error
 			}
 		}
 		if err := errors.Join(problems...); err != nil {
-			yield(Run{}, &workspace.Error{Err: err})
+			yield(ImportedRun{}, &Error{Err: err})
 		}
 	}
 }

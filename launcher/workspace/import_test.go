@@ -1,4 +1,4 @@
-package importer
+package workspace
 
 import (
 	"fmt"
@@ -38,7 +38,7 @@ func readTable(t *testing.T, csv string, args []string) (runs, told []string, er
 		}
 		lists[key] = append(lists[key], args[i+1])
 	}
-	o := Options{say: func(text string) { told = append(told, text) }}
+	o := ImportOptions{say: func(text string) { told = append(told, text) }}
 	o.From = "csv"
 	o.Maps, o.Labels, o.At = lists["map"], lists["label"], lists["at"]
 	o.Sets = append(lists["set"], "study=s")

@@ -1,20 +1,19 @@
-package importer
+package workspace
 
 import (
 	"maps"
 	"slices"
 	"strings"
 
-	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/extract"
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
 // mapped parses the columns of --map and --label.
-func (o *Options) mapped() (map[string]extract.Column, error) {
+func (o *ImportOptions) mapped() (map[string]extract.Column, error) {
 	if o.From != csvFormat {
 		if len(o.Labels) > 0 {
-			return nil, workspace.Errorf("--label names a column of a CSV file; give a log's labels with --set")
+			return nil, Errorf("--label names a column of a CSV file; give a log's labels with --set")
 		}
 		return o.columns(extract.LogFigures)
 	}
@@ -29,12 +28,12 @@ func (o *Options) mapped() (map[string]extract.Column, error) {
 	for _, text := range o.Labels {
 		key, column, ok := strings.Cut(text, "=")
 		if !ok || !labelKey(key) || column == "" {
-			return nil, workspace.Errorf("--label %q: write KEY=COLUMN, like platform=host", text)
+			return nil, Errorf("--label %q: write KEY=COLUMN, like platform=host", text)
 		}
 		// For a training the batch size is a label; for a load it is the coordinate of figures.
 		coordinate := measure.OfLoad(key) && !loads
 		if _, twice := columns[key]; twice || slices.Contains(slices.Concat(extract.TableFigures, extract.WhenColumns), key) && !coordinate {
-			return nil, workspace.Errorf("--label %s: a figure or a mapped column has that name; give the label another", text)
+			return nil, Errorf("--label %s: a figure or a mapped column has that name; give the label another", text)
 		}
 		columns[key] = extract.Column{Name: column, Label: true}
 	}
@@ -42,25 +41,25 @@ func (o *Options) mapped() (map[string]extract.Column, error) {
 }
 
 // given parses --set.
-func (o *Options) given() (map[string]any, error) {
+func (o *ImportOptions) given() (map[string]any, error) {
 	labels := map[string]any{}
 	for _, text := range o.Sets {
 		key, value, ok := strings.Cut(text, "=")
 		if !ok || !labelKey(key) || value == "" {
-			return nil, workspace.Errorf("--set %q: write KEY=VALUE; keys consist of letters, digits, _, - and ., like platform or workload.batch", text)
+			return nil, Errorf("--set %q: write KEY=VALUE; keys consist of letters, digits, _, - and ., like platform or workload.batch", text)
 		}
 		if _, twice := labels[key]; twice {
-			return nil, workspace.Errorf("--set gives %s twice", key)
+			return nil, Errorf("--set gives %s twice", key)
 		}
 		labels[key] = extract.ParseLabel(value)
 		if key == measure.TargetsKey {
 			var err error
 			if labels[key], err = targetList(labels[key]); err != nil {
-				return nil, workspace.Errorf("--set %s: %v", key, err)
+				return nil, Errorf("--set %s: %v", key, err)
 			}
 		}
 		if said := labels[key]; o.Workers != 0 && (key == "workers" || key == "replicas") && said != int64(o.Workers) {
-			return nil, workspace.Errorf("--workers says %d and --set says %s=%s; give one of them", o.Workers, key, value)
+			return nil, Errorf("--workers says %d and --set says %s=%s; give one of them", o.Workers, key, value)
 		}
 	}
 	return labels, nil

@@ -1,8 +1,4 @@
-// Package pricing prices runs and plans by a site file: which of its prices hold
-// for a run, by the parameters and the partition that it had, and what follows
-// for a plan, for a comparison and for advice. What a price is, and how amounts
-// are made of it, is package cost's.
-package pricing
+package workspace
 
 import (
 	"errors"
@@ -13,8 +9,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/cost"
 )
 
-// ErrNone is the error of a site file without prices.
-var ErrNone = errors.New("no prices are given")
+// ErrNoPrices is the error of a site file without prices.
+var ErrNoPrices = errors.New("no prices are given")
 
 // A Tariff holds a site file's prices in one currency on one market.
 type Tariff struct {
@@ -24,16 +20,16 @@ type Tariff struct {
 	site     *study.Site
 }
 
-// New takes a site file's prices in a currency on a market. "" is the first
-// price's currency, and cost.OnDemand. The error wraps ErrNone where the file has
+// NewTariff takes a site file's prices in a currency on a market. "" is the first
+// price's currency, and cost.OnDemand. The error wraps ErrNoPrices where the file has
 // no prices at all, and names the file otherwise.
-func New(site *study.Site, currency, market string) (*Tariff, error) {
+func NewTariff(site *study.Site, currency, market string) (*Tariff, error) {
 	prices, err := pricesOf(site)
 	if err != nil {
 		return nil, err
 	}
 	if len(prices) == 0 {
-		return nil, ErrNone
+		return nil, ErrNoPrices
 	}
 	table, err := cost.NewTable(prices, currency, market)
 	if err != nil {

@@ -1,4 +1,4 @@
-package pricing
+package workspace
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package pricing
+package workspace
 
 import (
 	"cmp"
@@ -19,11 +19,11 @@ type Clock string
 
 // The clocks.
 const (
-	Train Clock = "train" // since the first step; other kinds of workload have their own clock (measure.Kind.Clock)
-	Job   Clock = "job"   // of the scheduler
-	// Million is the time in which a service has a million answers, at a rate of
+	TrainClock Clock = "train" // since the first step; other kinds of workload have their own clock (measure.Kind.Clock)
+	JobClock   Clock = "job"   // of the scheduler
+	// MillionClock is the time in which a service has a million answers, at a rate of
 	// answers.
-	Million Clock = "million"
+	MillionClock Clock = "million"
 )
 
 // Configurations groups runs by series and worker count, each with its price on a clock. mix allows one series
@@ -31,7 +31,7 @@ const (
 // warnings describe the series.
 func (t *Tariff) Configurations(observations []scaling.Observation, clock Clock, rate measure.Measure, mix bool) ([]cost.Configuration, []string, error) {
 	o := scaling.Options{Mix: mix}
-	if clock == Million {
+	if clock == MillionClock {
 		o.Measure = rate
 	}
 	curves, err := scaling.Analyse(observations, o)
@@ -59,7 +59,7 @@ func (t *Tariff) Configurations(observations []scaling.Observation, clock Clock,
 			config := cost.Configuration{Series: c.Series, Workers: p.Workers, Parameters: parameters, ByNode: c.ByNode, Measured: p.Measures}
 			for _, r := range p.Runs {
 				run := t.run(byRun[r.ID], clock)
-				if clock == Million { // a run has a rate for each load, and a curve covers one load
+				if clock == MillionClock { // a run has a rate for each load, and a curve covers one load
 					run.Values, run.Seconds = r.Values, 0
 					if answers := r.Values[rate.Name]; answers > 0 { // a run without a rate may have other values for the load
 						run.Seconds = 1e6 / answers
@@ -83,7 +83,7 @@ func (t *Tariff) PerMillion(observations []scaling.Observation) ([]scaling.Obser
 		if !slices.ContainsFunc(o.Places, func(p measure.Place) bool { return p.Values[measure.RateWithinLimit] > 0 }) {
 			continue
 		}
-		run := t.run(o, Million)
+		run := t.run(o, MillionClock)
 		if run.Rate == nil {
 			without[run.WhyNoRate]++
 			continue
@@ -146,7 +146,7 @@ func (t *Tariff) run(v *scaling.Observation, clock Clock) cost.PricedRun {
 		run.Epochs = int(n)
 	}
 	seconds := v.Known(cmp.Or(measure.KindOf(v.Kind).Clock, measure.TrainSeconds))
-	if clock == Job {
+	if clock == JobClock {
 		seconds = v.JobSeconds
 	}
 	if v.Why[measure.TrainSeconds] == measure.WhyResumed { // other attempts' jobs were paid for as well
@@ -156,7 +156,7 @@ func (t *Tariff) run(v *scaling.Observation, clock Clock) cost.PricedRun {
 		run.Seconds = *seconds
 	}
 	run.Joules, run.WhyNoJoules = joules(v, seconds, clock)
-	if clock == Job && run.Joules != nil {
+	if clock == JobClock && run.Joules != nil {
 		run.JoulesOf = "Energy by Slurm's accounting: of whole nodes, from the start of each run's programs to their end; what the job did before and after is not in it."
 	}
 	rate, err := t.prices.Rate(useOf(v.Workers, v.Nodes, labels))
@@ -173,7 +173,7 @@ func (t *Tariff) run(v *scaling.Observation, clock Clock) cost.PricedRun {
 func joules(v *scaling.Observation, seconds *float64, clock Clock) (*float64, string) {
 	watts, read := v.Values[measure.Watts]
 	switch {
-	case clock == Job:
+	case clock == JobClock:
 		if j := v.Known(measure.SlurmJoules); j != nil && seconds != nil {
 			return j, ""
 		}

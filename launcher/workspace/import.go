@@ -1,6 +1,4 @@
-// Package importer makes runs of other programs' logs and tables, and stores them in the
-// database of a workspace.
-package importer
+package workspace
 
 import (
 	"context"
@@ -9,7 +7,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/extract"
 	"github.com/scalebench/scalebench/metrics/redact"
 	"github.com/scalebench/scalebench/metrics/store"
@@ -18,9 +15,9 @@ import (
 // csvFormat is the format of tables. All others are extractors of logs.
 const csvFormat = "csv"
 
-// Options configure how files become runs.
-type Options struct {
-	Log
+// ImportOptions configure how files become runs.
+type ImportOptions struct {
+	LogInfo
 	Sets    []string // KEY=VALUE for all runs
 	Labels  []string // KEY=COLUMN of a CSV file
 	Decimal string   // sign before the decimals in a CSV file; "" to find out
@@ -31,15 +28,15 @@ type Options struct {
 	digest func(string) string // of a secret
 }
 
-// A Run is a run to be stored, with its origin.
-type Run struct {
+// An ImportedRun is a run to be stored, with its origin.
+type ImportedRun struct {
 	store.Imported
 	Result extract.Content
 }
 
 // Import makes runs of files and stores them. It calls done for each run with its id and whether it is new or
 // changed. An error in one file means that nothing is stored.
-func Import(ctx context.Context, w *workspace.Workspace, o Options, files []string, done func(r Run, id string, changed bool)) error {
+func Import(ctx context.Context, w *Workspace, o ImportOptions, files []string, done func(r ImportedRun, id string, changed bool)) error {
 	sets, err := o.check(w)
 	if err != nil {
 		return err
@@ -64,15 +61,15 @@ func Import(ctx context.Context, w *workspace.Workspace, o Options, files []stri
 		return err
 	}
 	w.Hold()
-	db, err := workspace.OpenForWriting(path)
+	db, err := OpenForWriting(path)
 	if err != nil {
-		return workspace.StoreError(err)
+		return StoreError(err)
 	}
 	defer db.Close()
 	var before []store.Source
 	if o.From == csvFormat {
 		if before, err = db.Tables(ctx); err != nil {
-			return workspace.StoreError(err)
+			return StoreError(err)
 		}
 	}
 	origins := map[string]string{} // by path
@@ -88,22 +85,22 @@ func Import(ctx context.Context, w *workspace.Workspace, o Options, files []stri
 		}
 	}
 	err = db.Import(ctx, runs, func(report store.Report) { done(r, report.Run, report.Changed) })
-	var refused *workspace.Error
+	var refused *Error
 	switch {
 	case errors.Is(err, store.ErrImported):
-		return &workspace.Error{Err: err, Hint: "--replace replaces that run."}
+		return &Error{Err: err, Hint: "--replace replaces that run."}
 	case errors.As(err, &refused):
 		return err
 	case errors.Is(err, store.ErrAbsurd):
-		return &workspace.Error{Err: err}
+		return &Error{Err: err}
 	case err != nil:
-		return workspace.StoreError(err)
+		return StoreError(err)
 	}
-	return workspace.StoreError(db.Arrange(ctx))
+	return StoreError(db.Arrange(ctx))
 }
 
-// DryRun makes runs of files without storing them.
-func DryRun(w *workspace.Workspace, o Options, files []string, done func(Run)) error {
+// DryRunImport makes runs of files without storing them.
+func DryRunImport(w *Workspace, o ImportOptions, files []string, done func(ImportedRun)) error {
 	sets, err := o.check(w)
 	if err != nil {
 		return err
@@ -118,9 +115,9 @@ func DryRun(w *workspace.Workspace, o Options, files []string, done func(Run)) e
 }
 
 // check checks the options and returns what Sets gives all runs.
-func (o *Options) check(w *workspace.Workspace) (map[string]any, error) {
+func (o *ImportOptions) check(w *Workspace) (map[string]any, error) {
 	if o.From == "" {
-		return nil, workspace.Errorf("name the format of the files with --from; valid: csv, %s", strings.Join(extract.Names(), ", "))
+		return nil, Errorf("name the format of the files with --from; valid: csv, %s", strings.Join(extract.Names(), ", "))
 	}
 	if o.From != csvFormat {
 		if _, err := o.Extractor(); err != nil {
@@ -135,10 +132,10 @@ func (o *Options) check(w *workspace.Workspace) (map[string]any, error) {
 		return nil, err
 	}
 	if _, err := extract.ParseDecimal(o.Decimal); err != nil {
-		return nil, workspace.Errorf("--decimal: %v", err)
+		return nil, Errorf("--decimal: %v", err)
 	}
 	if o.From != csvFormat && (o.Decimal != "" || o.Sum != "") {
-		return nil, workspace.Errorf("--decimal and --sum are for CSV files")
+		return nil, Errorf("--decimal and --sum are for CSV files")
 	}
 	if _, err := o.mapped(); err != nil { // reported once, not for each file
 		return nil, err

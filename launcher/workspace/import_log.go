@@ -1,4 +1,4 @@
-package importer
+package workspace
 
 import (
 	"errors"
@@ -10,13 +10,12 @@ import (
 	"strings"
 
 	"github.com/scalebench/scalebench/launcher/study"
-	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/extract"
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// A Log holds information that logs lack.
-type Log struct {
+// LogInfo gives information that logs lack.
+type LogInfo struct {
 	From           string   // format
 	Workers, Batch int      // 0 if unknown
 	FirstEpoch     *int     // number of the first epoch; nil means the format's default
@@ -26,31 +25,31 @@ type Log struct {
 }
 
 // Extractor returns the extractor of the format.
-func (o *Log) Extractor() (extract.Extractor, error) {
+func (o *LogInfo) Extractor() (extract.Extractor, error) {
 	e, err := extract.Find(o.From)
 	if err != nil {
-		return e, &workspace.Error{Err: fmt.Errorf("--from: %w", err), Hint: study.SpellingHint(o.From, append(extract.Names(), csvFormat))}
+		return e, &Error{Err: fmt.Errorf("--from: %w", err), Hint: study.SpellingHint(o.From, append(extract.Names(), csvFormat))}
 	}
 	return e, nil
 }
 
 // columns returns the mappings by our names, which must be among known.
-func (o *Log) columns(known []string) (map[string]extract.Column, error) {
+func (o *LogInfo) columns(known []string) (map[string]extract.Column, error) {
 	columns := map[string]extract.Column{}
 	for _, text := range o.Maps {
 		ours, c, err := extract.ParseColumn(text)
 		if err != nil {
-			return nil, workspace.Errorf("--map %v", err)
+			return nil, Errorf("--map %v", err)
 		}
 		if _, twice := columns[ours]; twice {
-			return nil, workspace.Errorf("--map names %s twice", ours)
+			return nil, Errorf("--map names %s twice", ours)
 		}
 		if !slices.Contains(known, ours) {
 			hint := study.SpellingHint(ours, known)
 			if o.From == csvFormat && hint == "" {
 				hint = fmt.Sprintf("For a label with a value in each row: --label %s=%s.", ours, c.Name)
 			}
-			return nil, &workspace.Error{Err: fmt.Errorf("--map %s=%s: %s cannot be mapped; valid: %s", ours, c.Name, ours, strings.Join(known, ", ")), Hint: hint}
+			return nil, &Error{Err: fmt.Errorf("--map %s=%s: %s cannot be mapped; valid: %s", ours, c.Name, ours, strings.Join(known, ", ")), Hint: hint}
 		}
 		columns[ours] = c
 	}
@@ -58,10 +57,10 @@ func (o *Log) columns(known []string) (map[string]extract.Column, error) {
 }
 
 // Extraction returns the options of extractors for one file.
-func (o *Log) Extraction(file string) (extract.Options, error) {
+func (o *LogInfo) Extraction(file string) (extract.Options, error) {
 	e := extract.Options{File: file, Workers: o.Workers, WorkerBatch: o.Batch, Columns: map[string]string{}}
 	if o.Workers < 0 || o.Batch < 0 {
-		return e, workspace.Errorf("--workers and --worker-batch are counts; want 1 or more")
+		return e, Errorf("--workers and --worker-batch are counts; want 1 or more")
 	}
 	e.FirstEpoch = o.FirstEpoch
 	var err error
@@ -80,7 +79,7 @@ func (o *Log) Extraction(file string) (extract.Options, error) {
 		case c.Unit == "%" && ours == "accuracy":
 			e.AccuracyUnit = c.Unit
 		case c.Unit != "":
-			return e, workspace.Errorf("--map %s=%s:%s: only CSV columns take a unit, and a log's accuracy %%; remove :%[3]s", ours, c.Name, c.Unit)
+			return e, Errorf("--map %s=%s:%s: only CSV columns take a unit, and a log's accuracy %%; remove :%[3]s", ours, c.Name, c.Unit)
 		}
 		e.Columns[ours] = c.Name
 	}
@@ -88,23 +87,23 @@ func (o *Log) Extraction(file string) (extract.Options, error) {
 }
 
 // described reads the description of the model; nil without one.
-func (o *Log) described() (*measure.Transformer, error) {
+func (o *LogInfo) described() (*measure.Transformer, error) {
 	if o.Model == "" {
 		return nil, nil
 	}
 	text, err := os.ReadFile(o.Model)
 	if err != nil {
-		return nil, &workspace.Error{Err: err}
+		return nil, &Error{Err: err}
 	}
 	m, err := measure.ReadTransformer(string(text))
 	if err != nil {
-		return nil, workspace.Errorf("--mfu %s: %v", o.Model, err)
+		return nil, Errorf("--mfu %s: %v", o.Model, err)
 	}
 	return &m, nil
 }
 
 // load parses the load.
-func (o *Log) load() (map[string]float64, error) {
+func (o *LogInfo) load() (map[string]float64, error) {
 	at := map[string]float64{}
 	for _, text := range o.At {
 		key, value, _ := strings.Cut(text, "=")
@@ -112,11 +111,11 @@ func (o *Log) load() (map[string]float64, error) {
 		_, twice := at[key]
 		switch {
 		case !slices.Contains(extract.Coordinates, key):
-			return nil, &workspace.Error{Err: fmt.Errorf("--at %q: want a coordinate of the load, like threads=4; there are %s", text, strings.Join(extract.Coordinates, ", ")), Hint: study.SpellingHint(key, extract.Coordinates)}
+			return nil, &Error{Err: fmt.Errorf("--at %q: want a coordinate of the load, like threads=4; there are %s", text, strings.Join(extract.Coordinates, ", ")), Hint: study.SpellingHint(key, extract.Coordinates)}
 		case err != nil:
-			return nil, workspace.Errorf("--at %s: %q is not a number", key, value)
+			return nil, Errorf("--at %s: %q is not a number", key, value)
 		case twice:
-			return nil, workspace.Errorf("--at gives %s twice", key)
+			return nil, Errorf("--at gives %s twice", key)
 		}
 		at[key] = x
 	}
@@ -127,7 +126,7 @@ func (o *Log) load() (map[string]float64, error) {
 func ReadLog(e extract.Extractor, path string, o extract.Options) (extract.Content, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return extract.Content{}, &workspace.Error{Err: err}
+		return extract.Content{}, &Error{Err: err}
 	}
 	defer f.Close()
 	text := io.Reader(f)
@@ -141,7 +140,7 @@ func ReadLog(e extract.Extractor, path string, o extract.Options) (extract.Conte
 		if errors.Is(err, extract.ErrNothing) {
 			hint = "Is it the right file, complete, and in that format? `scalebench extract LOG --from FORMAT --dry-run` tries another."
 		}
-		return r, &workspace.Error{Err: err, Hint: hint}
+		return r, &Error{Err: err, Hint: hint}
 	}
 	return r, nil
 }

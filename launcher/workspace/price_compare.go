@@ -1,4 +1,4 @@
-package pricing
+package workspace
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 )
 
 // A Question configures a comparison.
-type Question struct {
+type PriceQuestion struct {
 	Mix    bool
 	Series []string        // nil means all
 	Target *measure.Target // nil means the most informative work
@@ -20,8 +20,8 @@ type Question struct {
 
 // Compare compares the points of curves by time on the training clock and by cost. Without a target it uses the
 // most informative work: up to the hardest target that was reached, else an epoch, else a run.
-func (t *Tariff) Compare(curves []scaling.Curve, observations []scaling.Observation, q Question) (*cost.Comparison, error) {
-	list, _, err := t.Configurations(observations, Train, measure.Measure{}, q.Mix)
+func (t *Tariff) Compare(curves []scaling.Curve, observations []scaling.Observation, q PriceQuestion) (*cost.Comparison, error) {
+	list, _, err := t.Configurations(observations, TrainClock, measure.Measure{}, q.Mix)
 	if err != nil {
 		return nil, err
 	}

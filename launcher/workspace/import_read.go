@@ -1,4 +1,4 @@
-package importer
+package workspace
 
 import (
 	"cmp"
@@ -14,14 +14,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/extract"
 	"github.com/scalebench/scalebench/metrics/store"
 )
 
 // read makes runs of one file until yield wants no more.
-func (o *Options) read(file string, sets map[string]any, yield func(Run) bool) error {
+func (o *ImportOptions) read(file string, sets map[string]any, yield func(ImportedRun) bool) error {
 	path, err := filepath.Abs(file)
 	if err != nil {
 		return err
@@ -65,8 +64,8 @@ func (o *Options) read(file string, sets map[string]any, yield func(Run) bool) e
 }
 
 // item returns the run of one part of a file.
-func (o *Options) item(file string, source store.Source, modified time.Time, sets map[string]any, r extract.TableRun) (Run, error) {
-	one := Run{Imported: store.Imported{From: source}, Result: r.Result}
+func (o *ImportOptions) item(file string, source store.Source, modified time.Time, sets map[string]any, r extract.TableRun) (ImportedRun, error) {
+	one := ImportedRun{Imported: store.Imported{From: source}, Result: r.Result}
 	one.From.Part, one.From.Rows = r.Part, r.Rows
 	labels := maps.Clone(sets)
 	for key, v := range r.Labels {
@@ -113,7 +112,7 @@ func (n *byteCount) Write(b []byte) (int, error) {
 }
 
 // extract reads the file in its format; bytes is its size, 0 if unknown.
-func (o *Options) extract(file string, text io.Reader, bytes int64, sets map[string]any) iter.Seq2[extract.TableRun, error] {
+func (o *ImportOptions) extract(file string, text io.Reader, bytes int64, sets map[string]any) iter.Seq2[extract.TableRun, error] {
 	workers, ok := sets["workers"].(int64)
 	if !ok {
 		workers, ok = sets["replicas"].(int64)
@@ -123,7 +122,7 @@ func (o *Options) extract(file string, text io.Reader, bytes int64, sets map[str
 	}
 	if o.From == csvFormat {
 		if o.Model != "" {
-			return only(extract.TableRun{}, workspace.Errorf("--mfu is for logs; a CSV file's columns are figures as they stand"))
+			return only(extract.TableRun{}, Errorf("--mfu is for logs; a CSV file's columns are figures as they stand"))
 		}
 		columns, err := o.mapped()
 		if err != nil {

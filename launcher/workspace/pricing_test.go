@@ -1,4 +1,4 @@
-package pricing
+package workspace
 
 import (
 	"errors"
@@ -36,10 +36,10 @@ func observation(id string, workers, nodes int, partition string, parameters map
 }
 
 func TestNew(t *testing.T) {
-	if _, err := New(study.DefaultSite(), "", cost.OnDemand); !errors.Is(err, ErrNone) {
+	if _, err := NewTariff(study.DefaultSite(), "", cost.OnDemand); !errors.Is(err, ErrNoPrices) {
 		t.Errorf("a site without prices: %v", err)
 	}
-	if tariff, err := New(site(), "", cost.Spot); err != nil || tariff.Currency != "USD" {
+	if tariff, err := NewTariff(site(), "", cost.Spot); err != nil || tariff.Currency != "USD" {
 		t.Errorf("the first price of the market says the currency: %+v, %v", tariff, err)
 	}
 	bad := site()
@@ -52,7 +52,7 @@ func TestNew(t *testing.T) {
 		{site(), "USD", []string{"site.toml", "EUR"}},
 		{bad, "", []string{"site.toml", "prices[1].tres_billing_weights", `"CPU"`}},
 	} {
-		_, err := New(test.site, test.currency, cost.OnDemand)
+		_, err := NewTariff(test.site, test.currency, cost.OnDemand)
 		for _, want := range test.want {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("got %v, want %q in it", err, want)
@@ -63,7 +63,7 @@ func TestNew(t *testing.T) {
 
 // Runs are priced by their partition and by their labels from an import.
 func TestConfigurations(t *testing.T) {
-	tariff, err := New(site(), "EUR", cost.OnDemand)
+	tariff, err := NewTariff(site(), "EUR", cost.OnDemand)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestConfigurations(t *testing.T) {
 		observation("b", 2, 2, "cpu", map[string]any{"workers": int64(2)}),
 		observation("c", 4, 1, "gpu", map[string]any{"workers": int64(4), "resources.device": "gpu"}),
 		observation("d", 8, 1, "", nil),
-	}, Job, measure.Measure{}, true)
+	}, JobClock, measure.Measure{}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestConfigurations(t *testing.T) {
 // Worker counts without runs are priced by their number, not by an import's count for another run. If the
 // measure is per node, so is the cost.
 func TestConfigurationsByNode(t *testing.T) {
-	tariff, err := New(site(), "EUR", cost.OnDemand)
+	tariff, err := NewTariff(site(), "EUR", cost.OnDemand)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestConfigurationsByNode(t *testing.T) {
 			}
 			list = append(list, o)
 		}
-		configurations, warnings, err := tariff.Configurations(list, Train, measure.Measure{}, false)
+		configurations, warnings, err := tariff.Configurations(list, TrainClock, measure.Measure{}, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,7 +134,7 @@ func TestConfigurationsByNode(t *testing.T) {
 }
 
 func TestLike(t *testing.T) {
-	tariff, err := New(site(), "EUR", cost.OnDemand)
+	tariff, err := NewTariff(site(), "EUR", cost.OnDemand)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func TestPlanned(t *testing.T) {
 		p.Point.Workers, p.Point.Nodes, p.Point.Resources.Time = workers, nodes, study.Duration(7200e9)
 		return p
 	}
-	lines, err := Planned(&study.Plan{Points: []study.Planned{at(1, 1, "cpu"), at(4, 2, "cpu"), at(8, 1, "other")}}, site())
+	lines, err := PlannedCosts(&study.Plan{Points: []study.Planned{at(1, 1, "cpu"), at(4, 2, "cpu"), at(8, 1, "other")}}, site())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,13 +171,13 @@ func TestPlanned(t *testing.T) {
 
 // The comparison uses the most informative work and divides by the smallest worker count.
 func TestCompare(t *testing.T) {
-	tariff, err := New(site(), "EUR", cost.OnDemand)
+	tariff, err := NewTariff(site(), "EUR", cost.OnDemand)
 	if err != nil {
 		t.Fatal(err)
 	}
 	list := []scaling.Observation{observation("a", 1, 1, "cpu", map[string]any{"workers": int64(1)}), observation("b", 2, 2, "cpu", map[string]any{"workers": int64(2)})}
 	list[1].Values[measure.TrainSeconds] = 1200
-	work := func(want string, q Question) {
+	work := func(want string, q PriceQuestion) {
 		t.Helper()
 		curves, err := scaling.Analyse(list, scaling.Options{})
 		if err != nil {
@@ -195,20 +195,20 @@ func TestCompare(t *testing.T) {
 			t.Errorf("cost over the baseline's: %+v, want 2/3", c)
 		}
 	}
-	work("an epoch over workers=1", Question{})
+	work("an epoch over workers=1", PriceQuestion{})
 	for i := range list {
 		list[i].Values[measure.Accuracy(0.5).Time().Name] = 600
 		list[i].Values[measure.Accuracy(0.75).Time().Name] = 900
 		list[i].Values[measure.Accuracy(0.9).Time().Name] = math.Inf(1)
 	}
-	work("accuracy 0.75 over workers=1", Question{}) // no run reached 0.9
-	work("accuracy 0.5 over workers=2", Question{Target: new(measure.Accuracy(0.5)), Baseline: []scaling.Condition{{Key: scaling.Workers, Value: "2"}}})
+	work("accuracy 0.75 over workers=1", PriceQuestion{}) // no run reached 0.9
+	work("accuracy 0.5 over workers=2", PriceQuestion{Target: new(measure.Accuracy(0.5)), Baseline: []scaling.Condition{{Key: scaling.Workers, Value: "2"}}})
 }
 
 // A million answers of a service at the largest rate within its limit, at each batch:
 // two replicas at 1.5 an hour and 250 requests/s are 3 / 3600 / 250 · 10⁶ = 3.333.
 func TestMillionAnswers(t *testing.T) {
-	tariff, err := New(site(), "EUR", cost.OnDemand)
+	tariff, err := NewTariff(site(), "EUR", cost.OnDemand)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +229,7 @@ func TestMillionAnswers(t *testing.T) {
 			list = append(list, o)
 		}
 	}
-	configurations, _, err := tariff.Configurations(list, Million, rateWithinLimit(t), false)
+	configurations, _, err := tariff.Configurations(list, MillionClock, rateWithinLimit(t), false)
 	if err != nil {
 		t.Fatal(err)
 	}
