@@ -26,7 +26,7 @@ func importSeeds(t testing.TB) map[string][][]byte {
 		[]byte("gpus,img_s,seconds,top1,ep\n1,100,60,0.5,1\n1,102,120,0.6,2\n2,195,32,0.71,1\n"),
 		[]byte("gpus;img_s;seconds;top1;ep\n4;1e3;;NA;\n4;1e3;;NA;\n"),
 	}}
-	logs := filepath.Join("..", "..", "..", "metrics", "extract", "testdata")
+	logs := filepath.Join("..", "..", "metrics", "extract", "testdata")
 	err := filepath.WalkDir(logs, func(path string, entry os.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			if entry != nil && entry.Name() == "fuzz" {
