@@ -22,3 +22,7 @@ type Look struct {
 	Price *float64 `json:"price"`
 	Text  string   `json:"text"` // the answer in words
 }
+
+// Contrast reports whether the look compares two settings, such as two frameworks, and not
+// worker counts: Ratio is then the value of the second setting divided by that of the first.
+func (l Look) Contrast() bool { return l.Workers == nil && l.Ratio != nil }

@@ -217,7 +217,7 @@ func (s *session) printOutcome(o *decide.Outcome, looks []metrics.Look) error {
 		return &openError{fmt.Sprintf("%s under way; repeat the command when they have ended, or use --wait", number.Are(len(o.Next.Points), "run"))}
 	case !o.Decided:
 		return &openError{cmp.Or(o.Stopped, "the next runs may decide")}
-	case slices.ContainsFunc(o.Views, func(v decide.View) bool { return v.Advice.Workers == nil }):
+	case slices.ContainsFunc(o.Views, func(v decide.View) bool { return v.Advice != nil && v.Advice.Workers == nil }):
 		return errUndecided
 	}
 	return nil

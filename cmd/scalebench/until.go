@@ -42,6 +42,7 @@ func (o *untilOptions) questionFlags(category string) []cli.Flag {
 		&cli.Float64Flag{Name: "budget", Category: category, Destination: &q.wish.Options.Budget, DefaultText: "none", Usage: "find the fastest worker count that costs at most `AMOUNT`, as advise does"},
 		&cli.GenericFlag{Name: "min-efficiency", Category: category, Value: &shareFlag{&q.wish.Options.MinEfficiency}, DefaultText: "none", Usage: "find the most workers with an efficiency of `E` or more, as advise does"},
 		&cli.GenericFlag{Name: "target", Category: category, Value: &q.target, DefaultText: "as in advise", Usage: "decide by the time to `TARGET`, such as 0.75"},
+		&cli.StringFlag{Name: "compare", Category: category, Destination: &q.wish.Contrast, DefaultText: "worker counts", Usage: "instead of worker counts, compare the values of the swept `KEY`, such as framework"},
 		&cli.StringFlag{Name: "measure", Category: category, Destination: &q.Measure, DefaultText: "as in advise", Usage: "decide by the `MEASURE`"},
 	}
 }
@@ -49,7 +50,7 @@ func (o *untilOptions) questionFlags(category string) []cli.Flag {
 // asked returns the requested study with as many repeats as the design allows.
 func (o *untilOptions) asked(c *cli.Context, command *workspace.Command, site string) (workspace.Request, error) {
 	words := c.Args().Slice()
-	for _, name := range []string{"max-repeats", "max-node-hours", "stop-by", "deadline", "budget", "min-efficiency", "target", "measure"} {
+	for _, name := range []string{"max-repeats", "max-node-hours", "stop-by", "deadline", "budget", "min-efficiency", "target", "measure", "compare"} {
 		o.set = o.set || c.IsSet(name)
 	}
 	if err := wished(c); err != nil {

@@ -116,6 +116,10 @@ func (s *Study) next(v *View, left float64) (b *sequential.Batch, unaffordable b
 		if b == nil || unaffordable {
 			return b, unaffordable
 		}
+		if v.pair != nil { // each setting gets as many
+			b.Runs *= len(v.Points[v.pair.Workers])
+			return b, false
+		}
 	} else {
 		b = &sequential.Batch{Target: map[int]int{}}
 		for _, n := range v.Added {

@@ -30,6 +30,7 @@ type Results struct {
 	Curves       []scaling.Curve
 	Observations []scaling.Observation
 	Wish         func(scaling.Curve) advice.Options // the user's requirements for the advice about a curve
+	Contrast     *Contrast                          // set if the question is which of two settings is better
 }
 
 // A Study is a study that is measured until its question is decided. The caller provides the
@@ -40,6 +41,7 @@ type Study struct {
 	Design    sequential.Design
 	NodeHours float64   // maximum for all runs of the study, including earlier runs; 0 means no limit
 	By        time.Time // time after which no batch is started; zero: no limit
+	Compares  bool      // the question is which of two settings is better, not how many workers are best
 	Once      bool      // start one batch and do not wait for its end
 
 	Done    func(context.Context) (map[Run]bool, error) // runs with a good result
@@ -228,7 +230,7 @@ func (s *Study) look(ctx context.Context, record *Record) ([]View, error) {
 	}
 	record.Most = s.most()
 	for _, v := range views {
-		if v.Advice != nil {
+		if v.Advice != nil || v.pair != nil {
 			record.add(v.recorded(s.Design, s.Now()))
 		}
 	}
@@ -287,7 +289,7 @@ func (s *Study) outcome(views []View, done map[Run]bool, spent float64) *ahead {
 			}
 			for n, runs := range v.Batch.Target {
 				for _, id := range v.Points[n] {
-					target[id] = runs
+					target[id] = max(target[id], runs) // a point may be compared with several
 				}
 			}
 		}

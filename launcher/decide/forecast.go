@@ -54,8 +54,11 @@ func (s *Study) forecast(scatter float64) []string {
 	list := []string{fmt.Sprintf("plan of looks: up to %s of each of %s; an interval at each look has %s, so that all together hold with %s",
 		number.Count(s.most(), "run"), number.Count(len(points), "point"), number.ExactPercent(s.Design.Confidence), number.ExactPercent(sequential.Level))}
 	for _, f := range s.Design.Forecast(points, func(i int) float64 { return hours[i] }, scatter) {
-		tells := "no interval yet; what is far behind is left out from here on"
-		if f.Half > 0 {
+		tells := "no interval yet"
+		switch {
+		case f.Half == 0 && !s.Compares:
+			tells += "; what is far behind is left out from here on"
+		case f.Half > 0:
 			tells = fmt.Sprintf("ratios to about ±%.1f %% %s", 100*f.Half, from)
 		}
 		list = append(list, fmt.Sprintf("  %s of each: %s; at most %s", number.Count(f.Repeats, "run"), tells, s.atMost(f)))

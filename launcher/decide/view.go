@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/compare"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
@@ -31,10 +32,16 @@ type View struct {
 	Added, Unlikely, Far []int
 
 	question sequential.Question
+	pair     *compare.Pair   // set if the question compares two settings; then there is no Advice
+	settings [2]string       // names of the settings of pair
+	measure  measure.Measure // by which pair is compared
 }
 
-// views returns a view for each curve.
+// views returns a view for each curve or, if two settings are compared, for each pair of points.
 func (s *Study) views(r *Results) ([]View, error) {
+	if r.Contrast != nil {
+		return s.contrasts(r), nil
+	}
 	of := map[string]*scaling.Observation{}
 	for i := range r.Observations {
 		of[r.Observations[i].Run] = &r.Observations[i]
@@ -156,10 +163,14 @@ func rivalOf(a *advice.Advice, c *scaling.Curve) int {
 
 // recorded returns the view in the form that is stored in the record.
 func (v *View) recorded(d sequential.Design, now time.Time) metrics.Look {
-	l := metrics.Look{Series: v.Series, Unix: metrics.Unix(now), Most: d.Looks[len(d.Looks)-1], Confidence: d.Confidence,
-		Workers: v.Advice.Workers, Probability: v.Advice.Probability, Decided: v.Decided, Rival: v.Rival, Price: v.Price, Text: v.Advice.Reason[0]}
-	for _, n := range v.Runs {
-		l.Runs += n
+	l := metrics.Look{Series: v.Series, Unix: metrics.Unix(now), Most: d.Looks[len(d.Looks)-1], Confidence: d.Confidence, Decided: v.Decided}
+	if v.pair != nil {
+		l.Runs, l.Text = v.pair.NA+v.pair.NB, v.contrasted()
+	} else {
+		l.Workers, l.Probability, l.Rival, l.Price, l.Text = v.Advice.Workers, v.Advice.Probability, v.Rival, v.Price, v.Advice.Reason[0]
+		for _, n := range v.Runs {
+			l.Runs += n
+		}
 	}
 	if e := v.Ratio; e != nil {
 		l.Ratio = &e.Value
@@ -172,11 +183,12 @@ func (v *View) recorded(d sequential.Design, now time.Time) metrics.Look {
 
 // ahead returns a text that says what is measured next.
 func (v *View) ahead() string {
-	var list []string
-	for _, n := range counts(v.Batch.Target) {
-		list = append(list, fmt.Sprint(n))
+	of := counts(v.Batch.Target)
+	workers := list(of) + " workers"
+	if len(of) == 1 {
+		workers = number.Count(of[0], "worker")
 	}
-	text := fmt.Sprintf("%s of %s workers", number.Count(v.Batch.Runs, "more run"), strings.Join(list, ", "))
+	text := fmt.Sprintf("%s of %s", number.Count(v.Batch.Runs, "more run"), workers)
 	if v.Batch.Hours > 0 {
 		text += ", " + nodeTime(v.Batch.Hours)
 	}
@@ -189,6 +201,10 @@ func (v *View) ahead() string {
 // Sentence returns a sentence about the state of the series, for the user.
 func (v *View) Sentence() string {
 	switch {
+	case v.pair != nil && v.Decided:
+		return v.contrasted()
+	case v.pair != nil:
+		return v.contrasted() + v.nextSentence()
 	case v.Advice == nil:
 		return fmt.Sprintf("Too few runs to look at: each count needs %d.", sequential.First)
 	case v.Added != nil:

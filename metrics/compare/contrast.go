@@ -57,6 +57,15 @@ type Pair struct {
 	P       *float64
 	Verdict Verdict
 	Why     string // reason for Insufficient
+	FewRuns bool   // Insufficient only because there are too few runs for a test
+	// Origin says which runs were compared: those of A, and those of B.
+	Origin [2]Origin
+}
+
+// An Origin names the series and the IDs of the points that one side of a Pair comes from.
+type Origin struct {
+	Series string
+	Points []string
 }
 
 // A Comparison is the result of comparing two sets.
@@ -219,6 +228,17 @@ func texts(list []place) (text []string) {
 		text = append(text, p.String())
 	}
 	return text
+}
+
+// origin returns the series and the points of the place's runs.
+func (p place) origin() Origin {
+	o := Origin{Series: p.series}
+	for _, r := range p.runs {
+		if !slices.Contains(o.Points, r.Point) {
+			o.Points = append(o.Points, r.Point)
+		}
+	}
+	return o
 }
 
 func (p place) String() string {

@@ -14,7 +14,8 @@ import (
 // judge compares the runs of one point. points is the number of points that are tested together. If
 // the point has too few runs to be significant among these, its verdict is Insufficient.
 func judge(a, b place, f measure.Measure, o Options, points int, about nodes) (Pair, error) {
-	p := Pair{Series: a.series, Axis: a.axis, At: a.at, Workers: a.workers, Verdict: Insufficient, NA: len(a.values), NB: len(b.values)}
+	p := Pair{Series: a.series, Axis: a.axis, At: a.at, Workers: a.workers, Verdict: Insufficient, NA: len(a.values), NB: len(b.values),
+		Origin: [2]Origin{a.origin(), b.origin()}}
 	if p.Why = incomparable(a, b, f, o); p.Why != "" {
 		return p, nil
 	}
@@ -50,9 +51,10 @@ func judge(a, b place, f measure.Measure, o Options, points int, about nodes) (P
 	case c.WhyNoP == scaling.AllEqual:
 		p.Verdict = Same
 	case len(xs) < p.NA || len(ys) < p.NB:
+		p.FewRuns = true
 		p.Why = fmt.Sprintf("runs that share a node count as one, so %d and %d runs count as %d and %d: %s", p.NA, p.NB, len(xs), len(ys), c.WhyNoP)
 	default:
-		p.Why = c.WhyNoP
+		p.FewRuns, p.Why = true, c.WhyNoP
 	}
 	return p, nil
 }

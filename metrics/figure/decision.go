@@ -10,7 +10,8 @@ import (
 )
 
 // decision draws, for each interim analysis of a study, how many times as fast the larger of the
-// two worker counts in question was, with its interval and the threshold.
+// two worker counts in question was, with its interval and the threshold. If the study compares
+// settings, it draws their ratio.
 func decision(d Data) (chart, error) {
 	c := chart{x: newAxis("good runs so far"), y: newAxis("times as fast"), scattered: true}
 	var series []string
@@ -20,6 +21,9 @@ func decision(d Data) (chart, error) {
 			series = append(series, l.Series)
 		}
 		of[l.Series] = append(of[l.Series], l)
+	}
+	if slices.ContainsFunc(d.Looks, metrics.Look.Contrast) {
+		c.y = newAxis("ratio")
 	}
 	several := len(series) > 1
 	for style, name := range series {
@@ -67,7 +71,10 @@ func (c *chart) looks(style int, name string, looks []metrics.Look, several bool
 	if several {
 		c.add(Mark{Kind: Label, Series: name, Points: line[len(line)-1:], Text: name, style: style})
 	}
-	text := fmt.Sprintf("%s over %d", number.Count(large, "worker"), small)
+	text := "ratio"
+	if large > 0 {
+		text = fmt.Sprintf("%s over %d", number.Count(large, "worker"), small)
+	}
 	if left := len(looks) - len(line); left > 0 {
 		text += fmt.Sprintf("; %s compared other counts, or none", number.Count(left, "look"))
 	}
@@ -78,10 +85,15 @@ func (c *chart) looks(style int, name string, looks []metrics.Look, several bool
 	c.caption = append(c.caption, fmt.Sprintf("%s: %s, %s after %s.", name, text, state, number.Count(last.Runs, "run")))
 }
 
-// compared returns the two worker counts that an interim analysis compares, the smaller first; ok
-// is false if it has no ratio.
+// compared returns the two worker counts that an interim analysis compares, the smaller first; 0
+// and 0 if it compares settings. ok is false if it has no ratio.
 func compared(l metrics.Look) (small, large int, ok bool) {
-	if l.Workers == nil || l.Rival == 0 || l.Ratio == nil {
+	switch {
+	case l.Ratio == nil:
+		return 0, 0, false
+	case l.Contrast():
+		return 0, 0, true
+	case l.Workers == nil || l.Rival == 0:
 		return 0, 0, false
 	}
 	return min(*l.Workers, l.Rival), max(*l.Workers, l.Rival), true

@@ -23,6 +23,8 @@ type Wish struct {
 	Rate  float64        // requests/s that a service must handle
 	Limit *measure.Limit // limit on a service's latencies; nil means the limit that the study sets
 
+	Contrast string // key whose values are compared with each other, instead of worker counts, such as "framework"
+
 	Loss      float64  // share of the measure that may be lost by using fewer resources
 	Resources []string // keys of resources to consider; empty means those in which runs differ
 }
@@ -53,6 +55,8 @@ type adviser struct {
 	r      *Reader
 	wish   advice.Options
 	tariff *workspace.Tariff // nil without prices
+
+	contrast *contrast // nil: worker counts are compared
 }
 
 // adviser returns an adviser for the wish o. It returns an error if the requirements are

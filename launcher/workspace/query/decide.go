@@ -28,7 +28,13 @@ func (r *Reader) Deciding(ctx context.Context, w *workspace.Work, o Wish) (*deci
 	if err != nil {
 		return nil, err
 	}
-	return &decide.Study{Folder: w.Folder, Plan: w.Plan, Design: design, NodeHours: w.Study.MaxNodeHours, By: w.Study.StopBy, Tell: r.Note, Now: time.Now,
+	if o.Contrast != "" {
+		if v.contrast, err = contrastOf(w, o.Contrast, o.Options); err != nil {
+			return nil, err
+		}
+		design = design.ForTests()
+	}
+	return &decide.Study{Compares: o.Contrast != "", Folder: w.Folder, Plan: w.Plan, Design: design, NodeHours: w.Study.MaxNodeHours, By: w.Study.StopBy, Tell: r.Note, Now: time.Now,
 		Done: func(ctx context.Context) (map[decide.Run]bool, error) {
 			results, err := r.Workspace.Results(ctx, w.Study.Name, w.Folder)
 			done := map[decide.Run]bool{}
@@ -64,6 +70,9 @@ func (r *Reader) spent(ctx context.Context, w *workspace.Work) (hours float64, e
 // have the confidence level that the design d of the interim analyses requires.
 func (v *adviser) results(ctx context.Context, o Question, d sequential.Design) (*decide.Results, error) {
 	o.Design = &d
+	if v.contrast != nil {
+		return v.contrasts(ctx, o, d)
+	}
 	a, err := v.ask(ctx, o)
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package query
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/number"
@@ -34,8 +35,21 @@ func Looks(looks []metrics.Look) *table.Table {
 		}
 		t.Add(l.Series, l.Number, metrics.Time(l.Unix), l.Runs, l.Workers, l.Probability, rival, l.Ratio, l.Low, l.High, l.Confidence, l.Decided)
 	}
-	if len(looks) > 0 {
-		t.Notes = append(t.Notes, fmt.Sprintf("times as fast: the larger of the two counts over the smaller, by the time to the target or the throughput, whichever decides. An interval has %s at its look, and all looks together 95 %%.", number.ExactPercent(looks[len(looks)-1].Confidence)))
+	if len(looks) == 0 {
+		return t
 	}
+	of := "times as fast: the larger of the two counts over the smaller, by the time to the target or the throughput, whichever decides."
+	if slices.ContainsFunc(looks, metrics.Look.Contrast) {
+		of = "ratio: the first of the two settings over the second."
+		for i, c := range t.Columns {
+			switch c.Key {
+			case "ratio":
+				t.Columns[i].Head = ""
+			case "workers", "probability", "rival":
+				t.Columns[i].Data = true
+			}
+		}
+	}
+	t.Notes = append(t.Notes, fmt.Sprintf("%s An interval has %s at its look, and all looks together 95 %%.", of, number.ExactPercent(looks[len(looks)-1].Confidence)))
 	return t
 }

@@ -18,6 +18,13 @@ func (d Design) TestConfidence() float64 {
 	return 2*distuv.UnitNormal.CDF(limit) - 1
 }
 
+// ForTests returns the design with the level for tests of two samples, rounded up, instead of that
+// for intervals of medians, which is lower.
+func (d Design) ForTests() Design {
+	d.Confidence = math.Ceil(d.TestConfidence()*grid) / grid
+	return d
+}
+
 // Tests returns the looks at which two samples can be tested: those with at least 4 runs.
 func (d Design) Tests() (looks []int) {
 	for _, n := range d.Looks {
