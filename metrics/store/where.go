@@ -325,6 +325,7 @@ type WhereError struct {
 }
 
 func (e *WhereError) Error() string {
-	return fmt.Sprintf("--where %q: %v\n(a condition like \"batch > 64 AND framework = 'native'\"; %s)", e.Expression, e.Err, e.Names)
+	text := strings.ReplaceAll(e.Err.Error(), "unrecognized token: ", "unexpected ") // what follows "token:" would be withheld as a secret
+	return fmt.Sprintf("--where %q: %s\n(a condition like \"batch > 64 AND framework = 'native'\"; %s)", e.Expression, text, e.Names)
 }
 func (e *WhereError) Unwrap() error { return e.Err }
