@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/scalebench/scalebench/launcher/framework"
-	"github.com/scalebench/scalebench/launcher/native/infer"
 	"github.com/scalebench/scalebench/launcher/native/train"
 	"github.com/scalebench/scalebench/launcher/native/train/cpu"
 	"github.com/scalebench/scalebench/launcher/serve/loadtest"
@@ -37,7 +36,7 @@ func (r *serving) openLocal(ctx context.Context) (m target.Local, end func(), er
 		return nil, nil, fmt.Errorf("workload.model: %w", err)
 	}
 	before := processors(threads)
-	return infer.NewLocal(trained, classifier), func() { classifier.Close(); runtime.GOMAXPROCS(before) }, nil
+	return train.NewLocal(trained, classifier), func() { classifier.Close(); runtime.GOMAXPROCS(before) }, nil
 }
 
 // pythonOfRun returns the interpreter whose packages the run uses.

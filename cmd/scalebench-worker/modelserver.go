@@ -19,7 +19,6 @@ import (
 
 	"github.com/scalebench/scalebench/cmd/version"
 	"github.com/scalebench/scalebench/launcher/native/dataset"
-	"github.com/scalebench/scalebench/launcher/native/infer"
 	"github.com/scalebench/scalebench/launcher/native/train"
 	"github.com/scalebench/scalebench/launcher/native/train/cpu"
 	"github.com/scalebench/scalebench/launcher/native/train/netspec"
@@ -99,7 +98,7 @@ func serveModel(c *cli.Context) error {
 	m.Model = cmp.Or(c.String("name"), m.Model) // from here on, only the handler reads it
 	ctx, stop := untilSignal(c)
 	defer stop()
-	s := infer.NewServer(infer.Handler(m, classifier, version.String()), infer.Limits{Token: os.Getenv(tokenVariable)})
+	s := train.NewModelServer(train.ServeHandler(m, classifier, version.String()), train.ServerLimits{Token: os.Getenv(tokenVariable)})
 	drained := make(chan error, 1)
 	go func() {
 		<-ctx.Done()

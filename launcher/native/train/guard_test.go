@@ -1,4 +1,4 @@
-package infer
+package train
 
 import (
 	"bufio"
@@ -18,26 +18,26 @@ import (
 )
 
 // guarded serves twoNumbers within limits, and returns its address.
-func guarded(t *testing.T, o Limits) string {
+func guarded(t *testing.T, o ServerLimits) string {
 	t.Helper()
 	address, _ := guardedServer(t, o)
 	return address
 }
 
-func guardedServer(t *testing.T, o Limits) (string, *guard) {
+func guardedServer(t *testing.T, o ServerLimits) (string, *connGuard) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := NewServer(Handler(&netspec.Trained{Model: "tiny", Classes: 2, Height: 2, Width: 2, Channels: 1}, twoNumbers{}, "v1"), o)
+	s := NewModelServer(ServeHandler(&netspec.Trained{Model: "tiny", Classes: 2, Height: 2, Width: 2, Channels: 1}, twoNumbers{}, "v1"), o)
 	go func() { _ = s.Serve(l) }()
 	t.Cleanup(func() { _ = s.Close() })
-	return l.Addr().String(), s.Handler.(*guard)
+	return l.Addr().String(), s.Handler.(*connGuard)
 }
 
-// call opens a connection and sends text.
-func call(t *testing.T, address, text string) net.Conn {
+// callServer opens a connection and sends text.
+func callServer(t *testing.T, address, text string) net.Conn {
 	t.Helper()
 	c, err := net.Dial("tcp", address)
 	if err == nil {
@@ -55,12 +55,12 @@ func call(t *testing.T, address, text string) net.Conn {
 
 const rightBody = `{"inputs":[{"name":"images","shape":[1,2,2,1],"datatype":"FP32","data":[1.5,2,3,4]}]}`
 
-// post is a request for logits with a body of that announced length, of which text comes.
-func post(length int, text string, headers ...string) string {
+// postText is a request for logits with a body of that announced length, of which text comes.
+func postText(length int, text string, headers ...string) string {
 	return fmt.Sprintf("POST /v2/models/tiny/infer HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n%s\r\n%s", length, strings.Join(append(headers, ""), "\r\n"), text)
 }
 
-func status(t *testing.T, c net.Conn) (int, string) {
+func readStatus(t *testing.T, c net.Conn) (int, string) {
 	t.Helper()
 	answer, err := http.ReadResponse(bufio.NewReader(c), nil)
 	if err != nil {
@@ -76,44 +76,44 @@ func status(t *testing.T, c net.Conn) (int, string) {
 
 // Only a request with the token is read; descriptions need none.
 func TestToken(t *testing.T) {
-	address := guarded(t, Limits{Token: "right"})
+	address := guarded(t, ServerLimits{Token: "right"})
 	for name, c := range map[string]struct {
 		request string
 		want    int
 	}{
-		"right":            {post(len(rightBody), rightBody, "Authorization: Bearer right"), 200},
-		"none":             {post(len(rightBody), rightBody), 403},
-		"another":          {post(len(rightBody), rightBody, "Authorization: Bearer Right"), 403},
-		"another scheme":   {post(len(rightBody), rightBody, "Authorization: Basic right"), 403},
-		"the start of it":  {post(len(rightBody), rightBody, "Authorization: Bearer righ"), 403},
-		"before any body":  {post(60<<20, ""), 403}, // at once, and not when the body has come
-		"by another word":  {strings.Replace(post(len(rightBody), rightBody), "POST", "PUT", 1), 403},
+		"right":            {postText(len(rightBody), rightBody, "Authorization: Bearer right"), 200},
+		"none":             {postText(len(rightBody), rightBody), 403},
+		"another":          {postText(len(rightBody), rightBody, "Authorization: Bearer Right"), 403},
+		"another scheme":   {postText(len(rightBody), rightBody, "Authorization: Basic right"), 403},
+		"the start of it":  {postText(len(rightBody), rightBody, "Authorization: Bearer righ"), 403},
+		"before any body":  {postText(60<<20, ""), 403}, // at once, and not when the body has come
+		"by another word":  {strings.Replace(postText(len(rightBody), rightBody), "POST", "PUT", 1), 403},
 		"its description":  {"GET /v2/models/tiny HTTP/1.1\r\nHost: x\r\n\r\n", 200},
 		"whether it lives": {"GET /v2/health/ready HTTP/1.1\r\nHost: x\r\n\r\n", 200},
 		"a long header":    {"GET /v2 HTTP/1.1\r\nHost: x\r\nA: " + strings.Repeat("x", 1<<17) + "\r\n\r\n", 431},
 	} {
-		if got, text := status(t, call(t, address, c.request)); got != c.want {
+		if got, text := readStatus(t, callServer(t, address, c.request)); got != c.want {
 			t.Errorf("%s: status %d, want %d: %.200s", name, got, c.want, text)
 		}
 	}
-	if got, text := status(t, call(t, guarded(t, Limits{}), post(len(rightBody), rightBody))); got != 200 {
+	if got, text := readStatus(t, callServer(t, guarded(t, ServerLimits{}), postText(len(rightBody), rightBody))); got != 200 {
 		t.Errorf("without a token: status %d: %s", got, text)
 	}
 }
 
 // Strangers beyond the limit push each other out, whatever they have sent, and never a
-// connection that has shown the token.
+// connectionKey that has shown the token.
 func TestStrangersPushEachOtherOut(t *testing.T) {
 	const most = 8
-	address := guarded(t, Limits{Token: "right", Connections: most})
-	ours := call(t, address, post(len(rightBody), rightBody, "Authorization: Bearer right"))
-	if got, text := status(t, ours); got != 200 {
+	address := guarded(t, ServerLimits{Token: "right", Connections: most})
+	ours := callServer(t, address, postText(len(rightBody), rightBody, "Authorization: Bearer right"))
+	if got, text := readStatus(t, ours); got != 200 {
 		t.Fatalf("status %d: %s", got, text)
 	}
-	half := []string{"", "P", "POST /v2/models/tiny/infer HTTP/1.1\r\nHost: x\r\n", post(1000, "{", "Authorization: Bearer wrong"), "GET /v2 HTTP/1.1\r\n"}
+	half := []string{"", "P", "POST /v2/models/tiny/infer HTTP/1.1\r\nHost: x\r\n", postText(1000, "{", "Authorization: Bearer wrong"), "GET /v2 HTTP/1.1\r\n"}
 	var strangers []net.Conn
 	for i := range 10 * most {
-		strangers = append(strangers, call(t, address, half[i%len(half)]))
+		strangers = append(strangers, callServer(t, address, half[i%len(half)]))
 	}
 	for i, c := range strangers[:most] { // each was closed for a later one
 		if _, err := io.Copy(io.Discard, c); errors.Is(err, os.ErrDeadlineExceeded) {
@@ -121,10 +121,10 @@ func TestStrangersPushEachOtherOut(t *testing.T) {
 		}
 	}
 	for range 3 {
-		if _, err := io.WriteString(ours, post(len(rightBody), rightBody, "Authorization: Bearer right")); err != nil {
+		if _, err := io.WriteString(ours, postText(len(rightBody), rightBody, "Authorization: Bearer right")); err != nil {
 			t.Fatal(err)
 		}
-		if got, text := status(t, ours); got != 200 {
+		if got, text := readStatus(t, ours); got != 200 {
 			t.Errorf("among strangers: status %d: %s", got, text)
 		}
 	}
@@ -133,33 +133,33 @@ func TestStrangersPushEachOtherOut(t *testing.T) {
 // Without a token, who has had an answer is pushed out after those who never had one.
 func TestAnsweredStayLonger(t *testing.T) {
 	const most = 4
-	address, g := guardedServer(t, Limits{Connections: most})
-	silent := call(t, address, "")
-	asking := call(t, address, "")
+	address, g := guardedServer(t, ServerLimits{Connections: most})
+	silent := callServer(t, address, "")
+	asking := callServer(t, address, "")
 	for range most - 2 {
-		call(t, address, "POST /v2/models/tiny/infer HTTP/1.1\r\n")
+		callServer(t, address, "POST /v2/models/tiny/infer HTTP/1.1\r\n")
 	}
 	for known := 0; known < most; time.Sleep(time.Millisecond) {
 		g.mu.Lock()
 		known = g.order.Len()
 		g.mu.Unlock()
 	}
-	if _, err := io.WriteString(asking, post(len(rightBody), rightBody)); err != nil {
+	if _, err := io.WriteString(asking, postText(len(rightBody), rightBody)); err != nil {
 		t.Fatal(err)
 	}
-	if got, text := status(t, asking); got != 200 {
+	if got, text := readStatus(t, asking); got != 200 {
 		t.Fatalf("status %d: %s", got, text)
 	}
 	for range most - 1 {
-		call(t, address, "x")
+		callServer(t, address, "x")
 	}
 	if _, err := io.Copy(io.Discard, silent); errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("the silent one stays: %v", err)
 	}
-	if _, err := io.WriteString(asking, post(len(rightBody), rightBody)); err != nil {
+	if _, err := io.WriteString(asking, postText(len(rightBody), rightBody)); err != nil {
 		t.Fatal(err)
 	}
-	if got, text := status(t, asking); got != 200 {
+	if got, text := readStatus(t, asking); got != 200 {
 		t.Errorf("status %d: %s", got, text)
 	}
 }
@@ -168,18 +168,18 @@ func TestAnsweredStayLonger(t *testing.T) {
 // more than the limit. The server answers again when they are gone.
 func TestBodies(t *testing.T) {
 	const most = 1 << 20
-	address, g := guardedServer(t, Limits{Bodies: most})
+	address, g := guardedServer(t, ServerLimits{Bodies: most})
 	part := strings.Repeat(" ", most/4)
 	var strangers []net.Conn
 	for range 3 { // three quarters
-		strangers = append(strangers, call(t, address, post(mostBody, part)))
+		strangers = append(strangers, callServer(t, address, postText(mostBody, part)))
 	}
 	for g.held.Load() < 3*most/4 {
 		time.Sleep(time.Millisecond)
 	}
 	// The server asks for no more than fits: what it has not read, it refuses with the
 	// connection, so the part that comes is just over the rest.
-	got, text := status(t, call(t, address, post(mostBody, strings.Repeat(" ", most/4+1))))
+	got, text := readStatus(t, callServer(t, address, postText(mostBody, strings.Repeat(" ", most/4+1))))
 	if got != 503 || !strings.Contains(text, "the server already holds 1 MiB of requests") {
 		t.Errorf("status %d: %s", got, text)
 	}
@@ -189,7 +189,7 @@ func TestBodies(t *testing.T) {
 	for g.held.Load() > 0 {
 		time.Sleep(time.Millisecond)
 	}
-	if got, text = status(t, call(t, address, post(most/2, rightBody+strings.Repeat(" ", most/2-len(rightBody))))); got != 200 {
+	if got, text = readStatus(t, callServer(t, address, postText(most/2, rightBody+strings.Repeat(" ", most/2-len(rightBody))))); got != 200 {
 		t.Errorf("afterwards: status %d: %s", got, text)
 	}
 }
@@ -203,7 +203,7 @@ func TestAnnouncements(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.ContentLength = mostBody
-		if body, err := read(nil, r); err != nil || !bytes.Equal(body, []byte("{}")) {
+		if body, err := readBody(nil, r); err != nil || !bytes.Equal(body, []byte("{}")) {
 			t.Errorf("%q, %v", body, err)
 		}
 	}
@@ -217,7 +217,7 @@ func TestAnnouncements(t *testing.T) {
 	}
 	url := newServer(t) + "/v2/models/tiny/infer"
 	for _, list := range []string{strings.Repeat("null,", 1<<20) + "null", strings.Repeat("{},", 1<<10) + "{}", strings.Repeat(`{"name":"[\"],"},`, 1<<10) + "{}"} {
-		if got, _, text := ask(t, http.MethodPost, url, `{"inputs":[`+list+`]}`); got != 400 || !strings.Contains(text, "more than 1024 tensors") {
+		if got, _, text := askServer(t, http.MethodPost, url, `{"inputs":[`+list+`]}`); got != 400 || !strings.Contains(text, "more than 1024 tensors") {
 			t.Errorf("%.20s: status %d: %s", list, got, text)
 		}
 	}

@@ -1,4 +1,4 @@
-package infer
+package train
 
 import (
 	"bytes"
@@ -32,13 +32,13 @@ func (twoNumbers) Logits(images []float32) (logits []float32) {
 func newServer(t *testing.T) string {
 	t.Helper()
 	m := &netspec.Trained{Model: "tiny", Classes: 2, Height: 2, Width: 2, Channels: 1}
-	s := httptest.NewServer(Handler(m, twoNumbers{}, "v1.2.3"))
+	s := httptest.NewServer(ServeHandler(m, twoNumbers{}, "v1.2.3"))
 	t.Cleanup(s.Close)
 	return s.URL
 }
 
-// ask returns the status, the headers and the body of an answer.
-func ask(t *testing.T, method, url, body string, header ...string) (int, http.Header, string) {
+// askServer returns the status, the headers and the body of an answer.
+func askServer(t *testing.T, method, url, body string, header ...string) (int, http.Header, string) {
 	t.Helper()
 	r, err := http.NewRequest(method, url, strings.NewReader(body))
 	if err != nil {
@@ -78,7 +78,7 @@ func TestMetadata(t *testing.T) {
 		"/v2/models/tiny/infer":             `404 {"error":"GET /v2/models/tiny/infer is not part of the Open Inference Protocol; to ask the model, POST to /v2/models/tiny/infer"}`,
 		"/v2/repository/models/tiny/unload": `404 {"error":"GET /v2/repository/models/tiny/unload is not part of the Open Inference Protocol; to ask the model, POST to /v2/models/tiny/infer"}`,
 	} {
-		status, header, got := ask(t, "GET", url+path, "")
+		status, header, got := askServer(t, "GET", url+path, "")
 		if status != 200 {
 			got = fmt.Sprintf("%d %s", status, got)
 		}
@@ -120,7 +120,7 @@ func TestInfer(t *testing.T) {
 			if tt.length != "" {
 				header = append(header, oip.LengthHeader, tt.length)
 			}
-			status, _, got := ask(t, "POST", url, tt.body, header...)
+			status, _, got := askServer(t, "POST", url, tt.body, header...)
 			if diff := cmp.Diff(tt.want, got); diff != "" || status != 200 {
 				t.Errorf("status %d, -want +got\n%s", status, diff)
 			}
@@ -139,7 +139,7 @@ func TestInferBinaryAnswer(t *testing.T) {
 		`"parameters":{"binary_data_output":false},"outputs":[{"name":"logits","parameters":{"binary_data":true}}]`: true,
 		`"parameters":{"binary_data_output":true},"outputs":[{"name":"logits"}]`:                                    true,
 	} {
-		status, header, got := ask(t, "POST", url, `{`+asked+`,"inputs":[{"name":"images","shape":[1,2,2,1],"datatype":"FP32","data":[1.5,2,3,4]}]}`)
+		status, header, got := askServer(t, "POST", url, `{`+asked+`,"inputs":[{"name":"images","shape":[1,2,2,1],"datatype":"FP32","data":[1.5,2,3,4]}]}`)
 		const text = `{"model_name":"tiny","model_version":"1","outputs":[{"name":"logits","shape":[1,2],"datatype":"FP32","parameters":{"binary_data_size":8}}]}`
 		if whole := text + littleEndian(1.5, 10.5); want && (got != whole || header.Get(oip.LengthHeader) != fmt.Sprint(len(text))) {
 			t.Errorf("%s: status %d, %s %q, %q", asked, status, oip.LengthHeader, header.Get(oip.LengthHeader), got)
@@ -209,7 +209,7 @@ func TestInferRefuses(t *testing.T) {
 			if tt.length != "" {
 				header = []string{oip.LengthHeader, tt.length}
 			}
-			status, _, got := ask(t, "POST", url+"/v2/models/tiny/infer", tt.body+tt.tensors, header...)
+			status, _, got := askServer(t, "POST", url+"/v2/models/tiny/infer", tt.body+tt.tensors, header...)
 			var e oip.Error
 			if err := json.Unmarshal([]byte(got), &e); err != nil {
 				t.Fatalf("status %d, %q is not an error in JSON", status, got)
@@ -222,10 +222,10 @@ func TestInferRefuses(t *testing.T) {
 			}
 		})
 	}
-	if status, _, got := ask(t, "POST", url+"/v2/models/tiny/infer", "x", "Content-Encoding", "gzip"); status != 415 || !strings.Contains(got, `encoding \"gzip\"`) {
+	if status, _, got := askServer(t, "POST", url+"/v2/models/tiny/infer", "x", "Content-Encoding", "gzip"); status != 415 || !strings.Contains(got, `encoding \"gzip\"`) {
 		t.Errorf("compressed: status %d, %s", status, got)
 	}
-	if status, _, got := ask(t, "POST", url+"/v2/models/other/infer", "x"); status != 404 || !strings.Contains(got, "this server has version 1 of tiny") {
+	if status, _, got := askServer(t, "POST", url+"/v2/models/other/infer", "x"); status != 404 || !strings.Contains(got, "this server has version 1 of tiny") {
 		t.Errorf("another model: status %d, %s", status, got)
 	}
 }
@@ -237,10 +237,10 @@ func FuzzNumbers(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		if !json.Valid([]byte(text)) {
-			return // numbers is given valid JSON only
+			return // readNumbers is given valid JSON only
 		}
 		for _, shape := range [][]int{{4}, {2, 2}, {1, 2, 2, 1}} {
-			list, err := numbers([]byte(text), shape)
+			list, err := readNumbers([]byte(text), shape)
 			if err != nil {
 				continue
 			}

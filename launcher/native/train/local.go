@@ -1,4 +1,4 @@
-package infer
+package train
 
 import (
 	"encoding/binary"
@@ -21,7 +21,7 @@ type Local struct {
 func NewLocal(m *netspec.Trained, c Classifier) *Local { return &Local{m, c} }
 
 // Describe returns the server's description of the model.
-func (l *Local) Describe() oip.Model { return describe(l.model) }
+func (l *Local) Describe() oip.Model { return describeModel(l.model) }
 
 // Prepare checks the requests against the model's inputs. It returns a function call,
 // which computes the logits for the images of one request, and a function end to call

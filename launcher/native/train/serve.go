@@ -1,7 +1,4 @@
-// Package infer serves a model of the native trainer over HTTP, with version 2 of the
-// Open Inference Protocol. Tensors are in JSON or binary. A model has one input,
-// "images", of normalised images as NHWC, and one output, "logits".
-package infer
+package train
 
 import (
 	"bytes"
@@ -38,20 +35,20 @@ type Classifier interface {
 	Logits(images []float32) []float32
 }
 
-// Handler answers for one model; NewServer bounds its requests. build is scalebench's
+// ServeHandler answers for one model; NewModelServer bounds its requests. build is scalebench's
 // version.
-func Handler(m *netspec.Trained, c Classifier, build string) http.Handler {
-	h := &handler{model: m, classifier: c, build: build}
+func ServeHandler(m *netspec.Trained, c Classifier, build string) http.Handler {
+	h := &modelHandler{model: m, classifier: c, build: build}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v2", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, oip.Server{Name: "scalebench", Version: build, Extensions: []string{oip.BinaryExtension}})
+		writeAnswer(w, oip.Server{Name: "scalebench", Version: build, Extensions: []string{oip.BinaryExtension}})
 	})
-	mux.HandleFunc("GET /v2/health/live", func(w http.ResponseWriter, _ *http.Request) { answer(w, map[string]bool{"live": true}) })
-	mux.HandleFunc("GET /v2/health/ready", func(w http.ResponseWriter, _ *http.Request) { answer(w, map[string]bool{"ready": true}) })
+	mux.HandleFunc("GET /v2/health/live", func(w http.ResponseWriter, _ *http.Request) { writeAnswer(w, map[string]bool{"live": true}) })
+	mux.HandleFunc("GET /v2/health/ready", func(w http.ResponseWriter, _ *http.Request) { writeAnswer(w, map[string]bool{"ready": true}) })
 	for _, at := range []string{"/v2/models/{model}", "/v2/models/{model}/versions/{version}"} {
-		mux.HandleFunc("GET "+at, h.known(func(w http.ResponseWriter, _ *http.Request) { answer(w, h.metadata()) }))
+		mux.HandleFunc("GET "+at, h.known(func(w http.ResponseWriter, _ *http.Request) { writeAnswer(w, h.metadata()) }))
 		mux.HandleFunc("GET "+at+"/ready", h.known(func(w http.ResponseWriter, _ *http.Request) {
-			answer(w, map[string]any{"name": m.Model, "ready": true})
+			writeAnswer(w, map[string]any{"name": m.Model, "ready": true})
 		}))
 		mux.HandleFunc("POST "+at+"/infer", h.known(h.infer))
 	}
@@ -61,15 +58,15 @@ func Handler(m *netspec.Trained, c Classifier, build string) http.Handler {
 	return mux
 }
 
-type handler struct {
+type modelHandler struct {
 	model      *netspec.Trained
 	classifier Classifier
 	build      string
 }
 
-func (h *handler) metadata() oip.Model { return describe(h.model) }
+func (h *modelHandler) metadata() oip.Model { return describeModel(h.model) }
 
-func describe(m *netspec.Trained) oip.Model {
+func describeModel(m *netspec.Trained) oip.Model {
 	return oip.Model{Name: m.Model, Versions: []string{version}, Platform: "scalebench_native",
 		Inputs:  []oip.Port{{Name: inputName, Datatype: datatype, Shape: []int{-1, m.Height, m.Width, m.Channels}}},
 		Outputs: []oip.Port{{Name: outputName, Datatype: datatype, Shape: []int{-1, m.Classes}}}}
@@ -77,7 +74,7 @@ func describe(m *netspec.Trained) oip.Model {
 
 // known returns a handler that calls next if the request is for this model, and
 // otherwise answers with an error.
-func (h *handler) known(next http.HandlerFunc) http.HandlerFunc {
+func (h *modelHandler) known(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if name, v := r.PathValue("model"), cmp.Or(r.PathValue("version"), version); name != h.model.Model || v != version {
 			refuse(w, http.StatusNotFound, fmt.Errorf("there is no version %q of a model %q; this server has version %s of %s", v, name, version, h.model.Model))
@@ -88,12 +85,12 @@ func (h *handler) known(next http.HandlerFunc) http.HandlerFunc {
 }
 
 // infer answers a request for logits.
-func (h *handler) infer(w http.ResponseWriter, r *http.Request) {
+func (h *modelHandler) infer(w http.ResponseWriter, r *http.Request) {
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
 		refuse(w, http.StatusUnsupportedMediaType, fmt.Errorf("the body has the encoding %q; send it without one", encoding))
 		return
 	}
-	body, err := read(w, r)
+	body, err := readBody(w, r)
 	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
 		refuse(w, http.StatusRequestEntityTooLarge, fmt.Errorf("a body of over %d bytes; send fewer images at once", tooLarge.Limit))
 		return
@@ -124,16 +121,16 @@ func (h *handler) infer(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusInternalServerError, errors.New("a logit is not a finite number, which JSON cannot hold"))
 		return
 	}
-	answer(w, response)
+	writeAnswer(w, response)
 }
 
 // firstRead is the size of the buffer for a body's first part.
 const firstRead = 64 << 10
 
-// read reads a body, in memory that grows with what has come: the announced length is
+// readBody reads a body, in memory that grows with what has come: the announced length is
 // only a number. Parts of a long one are joined at the end, since a buffer that doubles
 // would use several times as much while it waits for the rest.
-func read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	from := http.MaxBytesReader(w, r.Body, mostBody)
 	var parts [][]byte
 	for {
@@ -155,8 +152,8 @@ func read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 }
 
 // parse reads a request and its images.
-func (h *handler) parse(body []byte, length string) (request oip.Request, images []float32, err error) {
-	text, tensors, err := split(body, length)
+func (h *modelHandler) parse(body []byte, length string) (request oip.Request, images []float32, err error) {
+	text, tensors, err := splitBody(body, length)
 	if err != nil {
 		return request, nil, err
 	}
@@ -169,7 +166,7 @@ func (h *handler) parse(body []byte, length string) (request oip.Request, images
 		}
 	}
 	if len(request.Inputs) != 1 || request.Inputs[0].Name != inputName {
-		return request, nil, fmt.Errorf("%s has one input, %s; the request has %s", h.model.Model, inputName, names(request.Inputs))
+		return request, nil, fmt.Errorf("%s has one input, %s; the request has %s", h.model.Model, inputName, inputNames(request.Inputs))
 	}
 	in := request.Inputs[0]
 	image := h.metadata().Inputs[0].Shape[1:]
@@ -184,7 +181,7 @@ func (h *handler) parse(body []byte, length string) (request oip.Request, images
 	case size == nil && len(tensors) > 0:
 		return request, nil, fmt.Errorf("%d bytes follow the JSON, and no input has a binary_data_size", len(tensors))
 	case size == nil:
-		images, err = numbers(in.Data, in.Shape)
+		images, err = readNumbers(in.Data, in.Shape)
 	case in.Data != nil:
 		return request, nil, fmt.Errorf("%s has data both in the JSON and behind it", inputName)
 	case *size != 4*n || *size != len(tensors):
@@ -206,8 +203,8 @@ func (h *handler) parse(body []byte, length string) (request oip.Request, images
 	return request, images, nil
 }
 
-// split divides a body into its JSON and the tensors behind it.
-func split(body []byte, length string) (text, tensors []byte, err error) {
+// splitBody divides a body into its JSON and the tensors after it.
+func splitBody(body []byte, length string) (text, tensors []byte, err error) {
 	if length == "" {
 		return body, nil, nil
 	}
@@ -218,7 +215,7 @@ func split(body []byte, length string) (text, tensors []byte, err error) {
 	return body[:n], body[n:], nil
 }
 
-func names(inputs []oip.Tensor) string {
+func inputNames(inputs []oip.Tensor) string {
 	var list []string
 	for _, in := range inputs {
 		list = append(list, strconv.Quote(in.Name))
@@ -226,8 +223,8 @@ func names(inputs []oip.Tensor) string {
 	return cmp.Or(strings.Join(list, ", "), "none")
 }
 
-// numbers reads a tensor's data: one flat list, or lists nested as its shape says.
-func numbers(data json.RawMessage, shape []int) ([]float32, error) {
+// readNumbers reads a tensor's data: one flat list, or lists nested as its shape says.
+func readNumbers(data json.RawMessage, shape []int) ([]float32, error) {
 	n, _ := oip.Elements(shape)
 	if len(data) < 2*n { // each has a digit, and a comma or bracket
 		return nil, fmt.Errorf("too little for the %d numbers of shape %v", n, shape)
@@ -305,7 +302,7 @@ func (l *nestedLists) number(text string) error {
 	return nil
 }
 
-// binaryAnswer says whether the output is wanted as bytes.
+// binaryAnswer reports whether the output is wanted as bytes.
 func binaryAnswer(r oip.Request) bool {
 	for _, output := range r.Outputs {
 		if b := output.Parameters.Binary; b != nil {
@@ -316,7 +313,7 @@ func binaryAnswer(r oip.Request) bool {
 	return b != nil && *b
 }
 
-func (h *handler) answerBinary(w http.ResponseWriter, response oip.Response, logits []float32) {
+func (h *modelHandler) answerBinary(w http.ResponseWriter, response oip.Response, logits []float32) {
 	size := 4 * len(logits)
 	response.Outputs[0].Parameters.BinarySize = &size
 	body, err := json.Marshal(response)
@@ -328,24 +325,24 @@ func (h *handler) answerBinary(w http.ResponseWriter, response oip.Response, log
 	for _, v := range logits {
 		body = binary.LittleEndian.AppendUint32(body, math.Float32bits(v))
 	}
-	send(w, http.StatusOK, "application/octet-stream", body)
+	writeBody(w, http.StatusOK, "application/octet-stream", body)
 }
 
-func answer(w http.ResponseWriter, v any) {
+func writeAnswer(w http.ResponseWriter, v any) {
 	body, err := json.Marshal(v)
 	if err != nil {
 		refuse(w, http.StatusInternalServerError, err)
 		return
 	}
-	send(w, http.StatusOK, "application/json", body)
+	writeBody(w, http.StatusOK, "application/json", body)
 }
 
 func refuse(w http.ResponseWriter, status int, err error) {
 	body, _ := json.Marshal(oip.Error{Error: err.Error()}) // a string is always JSON
-	send(w, status, "application/json", body)
+	writeBody(w, status, "application/json", body)
 }
 
-func send(w http.ResponseWriter, status int, kind string, body []byte) {
+func writeBody(w http.ResponseWriter, status int, kind string, body []byte) {
 	w.Header().Set("Content-Type", kind)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerTime)) // tests have writers without one

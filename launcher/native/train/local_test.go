@@ -1,4 +1,4 @@
-package infer
+package train
 
 import (
 	"encoding/binary"
@@ -12,7 +12,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/serve/oip"
 )
 
-func single(numbers ...float32) (b []byte) {
+func singleBytes(numbers ...float32) (b []byte) {
 	for _, v := range numbers {
 		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
 	}
@@ -23,13 +23,13 @@ func single(numbers ...float32) (b []byte) {
 func TestLocal(t *testing.T) {
 	m := &netspec.Trained{Model: "tiny", Classes: 2, Height: 2, Width: 2, Channels: 1}
 	l := NewLocal(m, twoNumbers{})
-	images := oip.Array{Port: oip.Port{Name: "images", Datatype: "FP32", Shape: []int{2, 2, 2, 1}}, Bytes: single(1, 2, 3, 4, 0.5, 0, 0, -8)}
+	images := oip.Array{Port: oip.Port{Name: "images", Datatype: "FP32", Shape: []int{2, 2, 2, 1}}, Bytes: singleBytes(1, 2, 3, 4, 0.5, 0, 0, -8)}
 	call, end, err := l.Prepare([][]oip.Array{{images}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer end()
-	want := []oip.Array{{Port: oip.Port{Name: "logits", Datatype: "FP32", Shape: []int{2, 2}}, Bytes: single(1, 10, 0.5, -7.5)}}
+	want := []oip.Array{{Port: oip.Port{Name: "logits", Datatype: "FP32", Shape: []int{2, 2}}, Bytes: singleBytes(1, 10, 0.5, -7.5)}}
 	for range 2 {
 		got, err := call(0)
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
@@ -41,7 +41,7 @@ func TestLocal(t *testing.T) {
 		"two":   {images, images},
 		"name":  {{Port: oip.Port{Name: "pixels", Datatype: "FP32"}}},
 		"type":  {{Port: oip.Port{Name: "images", Datatype: "FP64"}}},
-		"part":  {{Port: images.Port, Bytes: single(1, 2, 3)}},
+		"part":  {{Port: images.Port, Bytes: singleBytes(1, 2, 3)}},
 		"bytes": {{Port: images.Port, Bytes: make([]byte, 17)}},
 	} {
 		if _, _, err := l.Prepare([][]oip.Array{inputs}); err == nil || !strings.Contains(err.Error(), "tiny has one input, images, of FP32 [-1 2 2 1]") {

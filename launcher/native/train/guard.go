@@ -1,4 +1,4 @@
-package infer
+package train
 
 import (
 	"container/list"
@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// Limits limit the resources that callers can use on a server.
-type Limits struct {
+// ServerLimits limit the resources that callers can use on a server.
+type ServerLimits struct {
 	// Token must come with each request for logits ("Authorization: Bearer TOKEN"); "": no token is
 	// needed.
 	Token string
@@ -40,26 +40,28 @@ const (
 	mostBodies     = 512 << 20
 )
 
-// NewServer returns a server of the handler that Handler made. Its timeouts and limits
+// NewModelServer returns a server of ServeHandler's handler. Its timeouts and limits
 // keep callers without the token from taking memory, file descriptors or places.
-func NewServer(h http.Handler, o Limits) *http.Server {
+func NewModelServer(h http.Handler, o ServerLimits) *http.Server {
 	if o.Connections == 0 {
-		o.Connections = connections()
+		o.Connections = maxConnections()
 	}
 	if o.Bodies == 0 {
 		o.Bodies = mostBodies
 	}
-	g := &guard{limits: o, next: h, order: list.New(), open: map[net.Conn]*list.Element{}}
+	g := &connGuard{limits: o, next: h, order: list.New(), open: map[net.Conn]*list.Element{}}
 	return &http.Server{
 		Handler: g, ConnState: g.state,
-		ConnContext:       func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connection{}, c) },
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			return context.WithValue(ctx, connectionKey{}, c)
+		},
 		ReadHeaderTimeout: headerTime, ReadTimeout: bodyTime, IdleTimeout: idleTime, MaxHeaderBytes: mostHeader,
 	}
 }
 
-// connections returns three quarters of the limit of file descriptors. The rest is for callers with
+// maxConnections returns three quarters of the limit of file descriptors. The rest is for callers with
 // the token.
-func connections() int {
+func maxConnections() int {
 	var limit syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil {
 		return mostConnection / 16
@@ -67,11 +69,11 @@ func connections() int {
 	return int(min(max(limit.Cur/4*3, 16), mostConnection))
 }
 
-type connection struct{} // the key of a request's connection in its context
+type connectionKey struct{} // the key of a request's connection in its context
 
-// A guard decides which connections stay open and which requests are read.
-type guard struct {
-	limits Limits
+// A connGuard decides which connections stay open and which requests are read.
+type connGuard struct {
+	limits ServerLimits
 	next   http.Handler
 	held   atomic.Int64 // bytes of request bodies in memory
 
@@ -80,7 +82,7 @@ type guard struct {
 	open  map[net.Conn]*list.Element
 }
 
-func (g *guard) state(c net.Conn, s http.ConnState) {
+func (g *connGuard) state(c net.Conn, s http.ConnState) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch s {
@@ -97,7 +99,7 @@ func (g *guard) state(c net.Conn, s http.ConnState) {
 }
 
 // forget removes a connection from the list. The caller holds g.mu.
-func (g *guard) forget(c net.Conn) {
+func (g *connGuard) forget(c net.Conn) {
 	if e := g.open[c]; e != nil {
 		g.order.Remove(e)
 		delete(g.open, c)
@@ -105,8 +107,8 @@ func (g *guard) forget(c net.Conn) {
 }
 
 // ServeHTTP implements http.Handler.
-func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	c, _ := r.Context().Value(connection{}).(net.Conn)
+func (g *connGuard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c, _ := r.Context().Value(connectionKey{}).(net.Conn)
 	switch shows := g.shows(r); {
 	case g.limits.Token != "" && shows:
 		g.mu.Lock()
@@ -130,14 +132,14 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // shows reports whether a request contains the token.
-func (g *guard) shows(r *http.Request) bool {
+func (g *connGuard) shows(r *http.Request) bool {
 	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	return ok && subtle.ConstantTimeCompare([]byte(token), []byte(g.limits.Token)) == 1
 }
 
 // limited is a body whose bytes count against the limit until its request is answered.
 type limited struct {
-	guard *guard
+	guard *connGuard
 	from  io.ReadCloser
 	held  int64
 }
