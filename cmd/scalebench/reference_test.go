@@ -37,20 +37,12 @@ func TestCommandReference(t *testing.T) {
 	}
 	app := newApp(&session{})
 	var b strings.Builder
-	several, list := sharedFlags(app.Commands)
-	shared := map[string]string{}
-	for text := range several {
-		shared[text] = "[Also](#options-of-several-commands)"
-	}
-	for _, f := range (&untilOptions{}).flags()[1:] {
-		shared[f.String()] = "As with `--until-decided`:"
-	}
 	fmt.Fprintf(&b, "\n## Exit codes\n\n```\n%s\n```\n\n## Options of every command\n\n%s", strings.TrimPrefix(exitHelp, "Exit codes:\n"), optionList(app.Flags))
-	fmt.Fprintf(&b, "\n## Options of several commands\n\n%s", optionList(list))
+	fmt.Fprintf(&b, "\n## Options of several commands\n\n%s", optionList(sharedFlags(app.Commands)))
 	fmt.Fprintf(&b, "\n## Keys and commands on the command line\n\nFor `check`, `render`, `run` and `submit`:\n\n```\n%s\n\n%s\n```\n\nWith `-- COMMAND`:\n\n%s", overrideHelp, typedHelp, optionList(commandFlags(&workspace.Command{})))
 	fmt.Fprintf(&b, "\nWith `--until-decided`, for `run` and `submit` ([decide.md](../decide.md)):\n\n%s", optionList((&untilOptions{}).flags()[1:]))
 	for _, c := range app.Commands {
-		reference(&b, c, shared)
+		reference(&b, c)
 	}
 	if *update {
 		if err := os.WriteFile(path, []byte(hand+made+b.String()), 0o644); err != nil {
@@ -64,24 +56,21 @@ func TestCommandReference(t *testing.T) {
 }
 
 // sharedFlags returns the options that three commands or more have with the same text.
-func sharedFlags(commands []*cli.Command) (map[string]bool, []cli.Flag) {
+func sharedFlags(commands []*cli.Command) (list []cli.Flag) {
 	count := map[string]int{}
-	shared := map[string]bool{}
-	var list []cli.Flag
 	var visit func([]*cli.Command)
 	visit = func(commands []*cli.Command) {
 		for _, c := range commands {
 			visit(c.Subcommands)
 			for _, f := range ownFlags(c) {
 				if count[f.String()]++; count[f.String()] == 3 {
-					shared[f.String()] = true
 					list = append(list, f)
 				}
 			}
 		}
 	}
 	visit(commands)
-	return shared, list
+	return list
 }
 
 // ownFlags returns a command's options without the global options, which have a category.
@@ -92,38 +81,24 @@ func ownFlags(c *cli.Command) []cli.Flag {
 	})
 }
 
-// reference writes what a command, or each of its subcommands, does, and its options. The rest of
-// the help is left to the help command. Options that were listed before are only named; listed has the words for where, by their text.
-func reference(b *strings.Builder, c *cli.Command, listed map[string]string) {
+// reference writes what a command, or each of its subcommands, does, and names its options. The rest
+// of the help is left to the help command.
+func reference(b *strings.Builder, c *cli.Command) {
+	for _, sub := range c.Subcommands {
+		reference(b, sub)
+	}
 	if len(c.Subcommands) > 0 {
-		for _, sub := range c.Subcommands {
-			reference(b, sub, listed)
-		}
 		return
 	}
 	usage := strings.TrimPrefix(c.UsageText, appName+" ")
-	fmt.Fprintf(b, "\n## %s\n\n%s.", strings.TrimSuffix(usage, " [OPTIONS]"), upperFirst(c.Usage))
-	b.WriteString("\n")
-	var own []cli.Flag
-	var places []string
-	named := map[string][]string{}
+	fmt.Fprintf(b, "\n## %s\n\n%s.\n", strings.TrimSuffix(usage, " [OPTIONS]"), upperFirst(c.Usage))
+	var names []string
 	for _, f := range ownFlags(c) {
-		place, ok := listed[f.String()]
-		if !ok {
-			own = append(own, f)
-			listed[f.String()] = "As for `" + c.Name + "`:"
-			continue
-		}
-		if named[place] == nil {
-			places = append(places, place)
-		}
-		named[place] = append(named[place], "`--"+f.Names()[0]+"`")
+		name, _ := optionRow(f)
+		names = append(names, name)
 	}
-	if len(own) > 0 {
-		b.WriteString("\n" + optionList(own))
-	}
-	for _, place := range places {
-		fmt.Fprintf(b, "\n%s %s.\n", place, strings.Join(named[place], ", "))
+	if len(names) > 0 {
+		fmt.Fprintf(b, "\n%s\n", strings.Join(names, ", "))
 	}
 }
 
