@@ -166,10 +166,10 @@ test-serving-faults: test-packages
 	go test -tags slurm -timeout 60m -count 1 -v -run 'Test(Slurm)?ServeFaults' ./cmd/scalebench -serve-faults $(SERVE_FAULTS) -fault-seed $(SEED)
 
 # The real frameworks, each in the environment of its lock, on a real Slurm; what
-# passed is written into the matrix of docs/frameworks.md. FRAMEWORK=name tries
+# passed is written into launcher/framework/locks/tested.md. FRAMEWORK=name tries
 # one. The first time compiles Horovod, for some minutes.
 FRAMEWORK :=
-MATRIX := -matrix ../../docs/frameworks.md
+MATRIX := -matrix ../../launcher/framework/locks/tested.md
 test-frameworks: TESTS = Frameworks$(if $(FRAMEWORK),/^$(FRAMEWORK)$$)
 test-frameworks: framework-packages
 	go test -tags frameworks,python -timeout 60m -count 1 -run '$(TESTS)' ./launcher/framework ./launcher/native/train/cpu
