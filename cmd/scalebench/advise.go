@@ -45,7 +45,8 @@ func adviseCommand(s *session) *cli.Command {
 		ArgsUsage: "STUDY [STUDY...]",
 		Description: "By default the answer is the measured worker count that no other beats: each doubling\n" +
 			"of the workers must reach the target 1.4 times as fast. Without a target, it must\n" +
-			"bring 1.4 times the throughput. Without an answer the exit code is 5.\n" +
+			"bring 1.4 times the throughput. Without an answer the exit code is 5. If some runs\n" +
+			"cannot be read, the answer is provisional and the exit code is 3.\n" +
 			"\n" +
 			"The table shows the measured worker counts, doublings and the answer; -v shows all.\n" +
 			"With several series it shows the answer of each; --series NAME shows the candidates of\n" +
@@ -181,7 +182,7 @@ func runAdvise(ctx context.Context, s *session, o adviseOptions) error {
 	if !slices.ContainsFunc(a.Advice, func(a *advice.Advice) bool { return a.Workers != nil }) {
 		return errUndecided
 	}
-	return nil
+	return a.Unread
 }
 
 // printAdvice prints the advice of one series for people. For several, it prints the best
@@ -246,5 +247,5 @@ func adviseRate(ctx context.Context, s *session, o adviseOptions) error {
 	if a.Answers[0].Replicas == 0 { // those without an answer come last
 		return errUndecided
 	}
-	return nil
+	return a.Unread
 }

@@ -28,7 +28,7 @@ func adviseSpec(ctx context.Context, s *session, o adviseOptions) error {
 	if !n.Answered() {
 		return errUndecided
 	}
-	return nil
+	return n.Unread
 }
 
 // printSpec prints the answers for people, each with commands that would improve it.
@@ -81,5 +81,5 @@ func advisePhases(ctx context.Context, s *session, o adviseOptions, studies []st
 	if !p.Answered {
 		return errUndecided
 	}
-	return nil
+	return p.Unread
 }

@@ -45,9 +45,11 @@ func Unread(n int) error {
 	if n > 1 {
 		err = fmt.Errorf("cannot read %s, see the warnings", number.Count(n, "run"))
 	}
-	return &PartialError{Runs: n, Err: err,
-		Hint: "The other runs are not affected. Fix what the warning names, such as a file's owner, mode or content, or move the run's folder away: while it is there, the run is not repeated."}
+	return &PartialError{Runs: n, Err: err, Hint: MendRuns}
 }
+
+// MendRuns is the hint for runs that cannot be read.
+const MendRuns = "The other runs are not affected. Fix what the warning names, such as a file's owner, mode or content, or move the run's folder away: while it is there, the run is not repeated."
 
 // AskOwner returns advice for the user if err is caused by a path of another user that this user
 // may not read: what to ask its owner for. For any other error it returns "".

@@ -39,7 +39,7 @@ func (an *analysis) pointWarnings(p *Point, runs []*Observation) []string {
 	if m := p.Of(measure.Throughput).Median; an.asksThroughput() && m != nil && m.Why != "" {
 		list = append(list, "throughput: "+m.Why)
 	}
-	if s := p.Of(an.asked()); s.Median != nil && s.Median.Interval != nil && s.Median.Interval.Low == s.Median.Interval.High && s.Median.Value != 0 {
+	if s := p.Of(an.asked()); s.Constant() {
 		list = append(list, fmt.Sprintf("all runs have exactly the same %s: an interval without width says nothing; check whether values were copied or rounded", s.Title))
 	}
 	for _, s := range p.Targets() {

@@ -167,6 +167,17 @@ func (a *Advised) Whole() []*advice.Advice {
 	return all
 }
 
+// decisive returns the warnings about the study and about a series that can change an answer.
+func (a *Analysis) decisive(series string) []string {
+	var own []scaling.Curve
+	for _, c := range a.Curves {
+		if c.Series == series {
+			own = append(own, c)
+		}
+	}
+	return scaling.DecisiveIn(own, a.Warnings...)
+}
+
 // lines returns all warnings about a series, including those about the whole study and about single
 // points. The result is never nil. For a series without a curve, it returns the warnings about all
 // series.

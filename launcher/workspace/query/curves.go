@@ -67,7 +67,7 @@ func (r *Reader) Curves(ctx context.Context, o Question) (*Analysis, error) {
 		scaling.PredictExchange(answer.Curves, answer.Observations, benchmarks)
 	}
 	answer.Warnings = append(answer.Warnings, told...)
-	a := &Analysis{Answer: answer, Study: name, design: o.Design}
+	a := &Analysis{Answer: answer, Study: name, Unread: in.unread.err(), design: o.Design}
 	if answer.NoBase != nil {
 		a.BaseError = &workspace.Error{Err: answer.NoBase, Hint: a.basing(r.Rerun(ctx, db, o.Study, name))}
 	}
@@ -80,6 +80,7 @@ type input struct {
 	planned  []scaling.Planned
 	unfit    []scaling.Planned // points at which all runs failed because memory ran out
 	warnings []string
+	unread   unread
 }
 
 // measured reads the runs and planned points that a question is about. If Where names a load that
@@ -107,12 +108,11 @@ func (r *Reader) measured(ctx context.Context, db *store.Store, name string, o *
 	in.planned = slices.DeleteFunc(in.planned, func(p scaling.Planned) bool { // these points cannot be measured
 		return slices.ContainsFunc(in.unfit, func(u scaling.Planned) bool { return u.Point == p.Point })
 	})
-	unread, err := r.unread(ctx, db, o.Study, name, in.obs)
-	if err != nil {
+	if in.unread, err = r.unread(ctx, db, o.Study, name, in.obs); err != nil {
 		return in, err
 	}
-	if unread != "" {
-		in.warnings = append(in.warnings, unread)
+	if in.unread.warning != "" {
+		in.warnings = append(in.warnings, in.unread.warning)
 	}
 	switch {
 	case len(in.obs) > 0 || len(in.planned) > 0 && o.Where == "":
@@ -120,11 +120,7 @@ func (r *Reader) measured(ctx context.Context, db *store.Store, name string, o *
 	case o.Where != "":
 		err = &workspace.Error{Err: fmt.Errorf("no good run of study %q matches --where", name), Hint: "`scalebench runs --study " + name + "` lists its runs."}
 	default:
-		err = fmt.Errorf("study %q has no good run yet", name)
-		if unread != "" {
-			err = fmt.Errorf("study %q has no good run that can be read: %s", name, unread)
-		}
-		err = &workspace.Error{Err: err, Hint: r.Rerun(ctx, db, o.Study, name) + "."}
+		err = &workspace.Error{Err: in.unread.noGoodRun(name), Hint: r.Rerun(ctx, db, o.Study, name) + "."}
 	}
 	r.Doubt(name, in.warnings...)
 	return in, err

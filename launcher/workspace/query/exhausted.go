@@ -15,8 +15,8 @@ import (
 
 // exhausted returns the points of a study at which a run failed because memory ran out.
 func (r *Reader) exhausted(ctx context.Context, o Question) ([]scaling.Planned, error) {
-	_, list, _, err := r.resources(ctx, o)
-	return list, err
+	in, err := r.resources(ctx, o)
+	return in.unfit, err
 }
 
 // exhaustedPoints returns the points at which at least one run failed because memory ran

@@ -157,7 +157,7 @@ func (m *measuring) commands(ctx context.Context, list []*advice.Advice, curves 
 		return
 	}
 	for _, a := range list {
-		if a.Next == nil {
+		if a.Next == nil || a.Next.AfterRepair {
 			continue
 		}
 		i := slices.IndexFunc(curves, func(c scaling.Curve) bool { return c.Series == a.Series })

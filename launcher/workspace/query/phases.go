@@ -21,7 +21,8 @@ type Phased struct {
 	Phases   []tables.Phase
 	Currency string
 	Warnings []string
-	Answered bool // every study has an answer
+	Answered bool  // every study has an answer
+	Unread   error // which studies' runs could not be read; nil if all were
 }
 
 // Phases returns which resources are enough for several studies, which are usually the phases of
@@ -64,6 +65,9 @@ func (r *Reader) Phases(ctx context.Context, o Wish, studies []string) (*Phased,
 			p.Warnings = append(p.Warnings, name+": "+w)
 		}
 		p.Answered = p.Answered && n.Answered()
+		if n.Unread != nil {
+			p.Unread = fmt.Errorf("%s: %w", name, n.Unread)
+		}
 	}
 	return p, nil
 }
@@ -111,10 +115,11 @@ func about(name string, err error) error {
 // Enough returns how much of each resource is enough for each series of a study.
 func (r *Reader) Enough(ctx context.Context, o Wish) (*Needed, error) {
 	o.Edited = true // also use combinations that the user measured with KEY=VALUE arguments
-	obs, exhausted, warnings, err := r.resources(ctx, o.Question)
+	in, err := r.resources(ctx, o.Question)
 	if err != nil {
 		return nil, err
 	}
+	obs, exhausted, warnings := in.obs, in.unfit, in.warnings
 	for i := range obs {
 		obs[i].Parameters = inBytes(obs[i].Parameters)
 	}
@@ -129,7 +134,7 @@ func (r *Reader) Enough(ctx context.Context, o Wish) (*Needed, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := sensitivity.Of(obs, sensitivity.Options{Measure: of, Factors: keys, Epsilon: o.Loss, Mix: o.Mix, Exhausted: exhausted})
+	list, err := sensitivity.Of(obs, sensitivity.Options{Measure: of, Factors: keys, Epsilon: o.Loss, Mix: o.Mix, Exhausted: exhausted, Warnings: warnings})
 	if err != nil {
 		return nil, err
 	}
@@ -146,5 +151,5 @@ func (r *Reader) Enough(ctx context.Context, o Wish) (*Needed, error) {
 			}
 		}
 	}
-	return &Needed{Answers: list, Warnings: warnings, obs: obs}, nil
+	return &Needed{Answers: list, Warnings: warnings, Unread: in.unread.err(), obs: obs}, nil
 }

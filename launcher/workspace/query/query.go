@@ -82,6 +82,7 @@ func conditionsOf(option string, list []string) ([]scaling.Condition, error) {
 type Analysis struct {
 	*scaling.Answer
 	Study     string // name of the study
+	Unread    error  // how many runs could not be read; nil if all were
 	BaseError error  // error that names series without a base and the runs that would give them one; nil if there are none
 
 	design *sequential.Design // as in Question

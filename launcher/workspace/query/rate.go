@@ -126,32 +126,44 @@ func (r *Reader) completeRate(ctx context.Context, o Wish, a *Analysis, list []c
 	if err != nil {
 		return err
 	}
+	imported := slices.ContainsFunc(a.Observations, func(o scaling.Observation) bool { return o.Parameters["import.format"] != nil })
 	for i := range list {
 		one := &list[i]
 		one.Warnings = a.lines(one.Series)
-		n := one.Next
-		if n == nil || more == nil {
-			continue
+		if more != nil {
+			more.completeReplicas(ctx, a, one)
 		}
-		most := more.upTo(ctx, one.From, n.Replicas)
-		if n.Replicas > most {
-			one.Doubts = append(one.Doubts, fmt.Sprintf("The study cannot be planned with more than %s there.", number.Count(most, "replica")))
-			if n.Replicas = most; most <= one.From {
-				one.Next = nil
-				continue
-			}
+		one.Doubt(a.decisive(one.Series))
+		if i := slices.IndexFunc(a.Curves, func(c scaling.Curve) bool { return c.Series == one.Series }); i >= 0 && imported {
+			one.DoubtEqual(a.Curves[i])
 		}
-		keys := []string{counts(append([]int{n.Replicas}, n.Beside...)...)}
-		if len(n.Rates) > 0 {
-			keys = append(keys, "workload."+strings.Replace(capacity.Rates(n.Rates...), " = ", "=", 1))
-		}
-		if k := slices.IndexFunc(a.Curves, func(c scaling.Curve) bool { return c.Series == one.Series }); k >= 0 {
-			keys = append(keys, distinguishing(a.Curves, k)...)
-		}
-		if _, roomy := more.fits(ctx, n.Replicas); !roomy {
-			keys = append(keys, "--oversubscribe")
-		}
-		n.Command = more.command(6, keys...)
 	}
 	return nil
+}
+
+// completeReplicas adds to an answer the shell command for the measurement that it suggests.
+func (m *measuring) completeReplicas(ctx context.Context, a *Analysis, one *capacity.Answer) {
+	n := one.Next
+	if n == nil {
+		return
+	}
+	most := m.upTo(ctx, one.From, n.Replicas)
+	if n.Replicas > most {
+		one.Doubts = append(one.Doubts, fmt.Sprintf("The study cannot be planned with more than %s there.", number.Count(most, "replica")))
+		if n.Replicas = most; most <= one.From {
+			one.Next = nil
+			return
+		}
+	}
+	keys := []string{counts(append([]int{n.Replicas}, n.Beside...)...)}
+	if len(n.Rates) > 0 {
+		keys = append(keys, "workload."+strings.Replace(capacity.Rates(n.Rates...), " = ", "=", 1))
+	}
+	if k := slices.IndexFunc(a.Curves, func(c scaling.Curve) bool { return c.Series == one.Series }); k >= 0 {
+		keys = append(keys, distinguishing(a.Curves, k)...)
+	}
+	if _, roomy := m.fits(ctx, n.Replicas); !roomy {
+		keys = append(keys, "--oversubscribe")
+	}
+	n.Command = m.command(6, keys...)
 }

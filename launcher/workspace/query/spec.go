@@ -3,7 +3,6 @@ package query
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -36,6 +35,7 @@ type Needed struct {
 	Markets  []sensitivity.Market // one per answer: the machines that are large enough; nil without prices
 	Currency string
 	Warnings []string
+	Unread   error // how many runs could not be read; nil if all were
 
 	obs  []scaling.Observation
 	more *measuring
@@ -68,26 +68,33 @@ func (r *Reader) Needs(ctx context.Context, o Wish) (*Needed, error) {
 	return n, err
 }
 
-// resources returns the good runs of a study, and the points with a run that ran out of memory.
-func (r *Reader) resources(ctx context.Context, o Question) (obs []scaling.Observation, exhausted []scaling.Planned, warnings []string, err error) {
+// resources returns the good runs of a study, and as planned points those with a run that ran out
+// of memory.
+func (r *Reader) resources(ctx context.Context, o Question) (in input, err error) {
 	name, err := workspace.StudyName(o.Study)
 	if err != nil {
-		return nil, nil, nil, err
+		return in, err
 	}
 	db, err := r.Open()
 	if err != nil {
-		return nil, nil, nil, err
+		return in, err
 	}
 	defer db.Close()
 	filter := store.Filter{Study: name, Where: o.Where}
-	if obs, warnings, err = db.Select(ctx, filter); err != nil {
-		return nil, nil, nil, workspace.StoreError(err)
+	if in.obs, in.warnings, err = db.Select(ctx, filter); err != nil {
+		return in, workspace.StoreError(err)
 	}
-	if len(obs) == 0 {
-		return nil, nil, nil, &workspace.Error{Err: fmt.Errorf("study %q has no good run yet", name), Hint: r.Rerun(ctx, db, o.Study, name) + "."}
+	if in.unread, err = r.unread(ctx, db, o.Study, name, in.obs); err != nil {
+		return in, err
 	}
-	exhausted, err = exhaustedPoints(ctx, db, filter)
-	return obs, exhausted, warnings, err
+	if len(in.obs) == 0 {
+		return in, &workspace.Error{Err: in.unread.noGoodRun(name), Hint: r.Rerun(ctx, db, o.Study, name) + "."}
+	}
+	if in.unread.warning != "" {
+		in.warnings = append(in.warnings, in.unread.warning)
+	}
+	in.unfit, err = exhaustedPoints(ctx, db, filter)
+	return in, err
 }
 
 // combination returns the shell command that measures a combination of resources. It measures the

@@ -12,13 +12,34 @@ import (
 	"github.com/scalebench/scalebench/metrics/store"
 )
 
-// unread returns a warning that states how many of a study's runs cannot be read, and why the
-// first of them cannot; "" if all can be read. Runs that are already in the database do not
-// count.
-func (r *Reader) unread(ctx context.Context, db *store.Store, arg, name string, obs []scaling.Observation) (string, error) {
+// unread holds which of a study's runs cannot be read.
+type unread struct {
+	warning string // how many, and why the first of them cannot; "" if all can be read
+	runs    string // how many, in words
+}
+
+// err returns an error that says that an answer does without the runs; nil if all can be read.
+func (u unread) err() error {
+	if u.warning == "" {
+		return nil
+	}
+	return &workspace.PartialError{Err: fmt.Errorf("%s could not be read, so the answer is not final", u.runs), Hint: workspace.MendRuns}
+}
+
+// noGoodRun returns the error for a study without good runs.
+func (u unread) noGoodRun(study string) error {
+	if u.warning == "" {
+		return fmt.Errorf("study %q has no good run yet", study)
+	}
+	return fmt.Errorf("study %q has no good run that can be read: %s", study, u.warning)
+}
+
+// unread returns which of a study's runs cannot be read. Runs that are already in the database do
+// not count.
+func (r *Reader) unread(ctx context.Context, db *store.Store, arg, name string, obs []scaling.Observation) (u unread, err error) {
 	folder, err := r.Find(ctx, arg)
 	if err != nil {
-		return "", err
+		return u, err
 	}
 	measured := map[string]bool{}
 	for i := range obs {
@@ -26,14 +47,16 @@ func (r *Reader) unread(ctx context.Context, db *store.Store, arg, name string, 
 	}
 	list, all, err := launcher.Unread(folder, func(run string) bool { return measured[run] })
 	if err != nil {
-		return fmt.Sprintf("the runs in %s could not be read: %s", folder.Path(), causeOf(err)), nil
+		u.runs = "the runs in " + folder.Path()
+		u.warning = fmt.Sprintf("%s could not be read: %s", u.runs, causeOf(err))
+		return u, nil
 	}
 	if len(list) == 0 {
-		return "", nil
+		return u, nil
 	}
 	rows, err := db.Runs(ctx, store.Filter{Study: name})
 	if err != nil {
-		return "", workspace.StoreError(err)
+		return u, workspace.StoreError(err)
 	}
 	collected := map[string]bool{}
 	for _, row := range rows {
@@ -50,9 +73,11 @@ func (r *Reader) unread(ctx context.Context, db *store.Store, arg, name string, 
 		}
 	}
 	if n == 0 {
-		return "", nil
+		return u, nil
 	}
-	return fmt.Sprintf("%d of %s could not be read: %s", n, number.Count(all, "run"), strings.ReplaceAll(causeOf(first.Unreadable), folder.Path()+"/", "")), nil
+	u.runs = fmt.Sprintf("%d of %s", n, number.Count(all, "run"))
+	u.warning = fmt.Sprintf("%s could not be read: %s", u.runs, strings.ReplaceAll(causeOf(first.Unreadable), folder.Path()+"/", ""))
+	return u, nil
 }
 
 // causeOf returns a text that says why something could not be read. For another user's files

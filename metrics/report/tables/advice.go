@@ -144,7 +144,7 @@ func rateOf(c advice.Candidate) *advice.Estimate { return cmp.Or(c.Throughput, c
 func nextNotes(a *advice.Advice) []string {
 	n := a.Next
 	switch {
-	case n == nil && a.Workers != nil:
+	case n == nil && a.Workers != nil && !a.Provisional:
 		return []string{"Measure next: nothing; no run is likely to change the answer."}
 	case n == nil:
 		return nil

@@ -49,7 +49,7 @@ func Rates(list []capacity.Answer, load capacity.Load, currency string, people b
 // nextRates returns lines that say what to measure next.
 func nextRates(a capacity.Answer) []string {
 	switch {
-	case a.Next == nil && a.Replicas > 0:
+	case a.Next == nil && a.Replicas > 0 && !a.Provisional:
 		return []string{"Measure next: nothing; no run is likely to change the answer."}
 	case a.Next == nil:
 		return nil

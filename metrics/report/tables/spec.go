@@ -201,17 +201,18 @@ func deref(x *float64) any {
 func SpecSentence(a sensitivity.Answer) string {
 	var list []string
 	say := func(format string, parts ...any) { list = append(list, fmt.Sprintf(format, parts...)) }
+	provisional := ""
+	if a.Provisional {
+		provisional = "Provisional: "
+	}
 	switch {
 	case a.Spec == nil:
 		say("%s: no answer: %s.", a.Series, a.Why)
 	case a.Spec.Ratio == nil:
-		say("%s needs all that was measured, %s: each smaller amount is too little.", a.Series, amounts(a.Spec.At, a.Keys()))
+		say("%s%s needs all that was measured, %s: each smaller amount is too little.", provisional, a.Series, amounts(a.Spec.At, a.Keys()))
 	default:
 		value, interval := spreadText(a.Spec.Ratio.Value, a.Spec.Ratio.Interval, number.Percent)
-		provisional, odds := "", ""
-		if a.Provisional {
-			provisional = "Provisional: "
-		}
+		odds := ""
 		if a.Spec.Keeps != nil {
 			odds = " (" + decision.Likely(*a.Spec.Keeps) + " likely to be enough)"
 		}
@@ -245,13 +246,13 @@ func SpecSentence(a sensitivity.Answer) string {
 	return strings.Join(list, " ")
 }
 
-// provisionally returns a clause that says which smaller amounts may suffice; "" if the answer is
-// final.
+// provisionally returns a clause that says which warnings can change the answer, and which smaller
+// amounts may suffice; "" if the answer is final.
 func provisionally(a sensitivity.Answer) string {
 	if !a.Provisional {
 		return ""
 	}
-	var why []string
+	why := slices.Clone(a.Because)
 	for _, u := range a.Undecided {
 		why = append(why, fmt.Sprintf("%s may be enough (%s likely)", amounts(u.At, a.Keys()), decision.Likely(u.Keeps)))
 	}

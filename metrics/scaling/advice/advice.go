@@ -98,6 +98,8 @@ type Next struct {
 	Runs    int    `json:"runs"`   // how many more
 	Beside  []int  `json:"beside"` // worker counts to measure again in the same blocks, for comparison; never null
 	Why     string `json:"why"`
+	// AfterRepair reports that the runs help only once the cause of a warning is removed.
+	AfterRepair bool `json:"-"`
 	// Command is the command line that makes the measurement; "": unknown. Package advice leaves
 	// it empty.
 	Command string `json:"command"`

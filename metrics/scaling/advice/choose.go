@@ -115,6 +115,9 @@ func (s *study) byLimits(limits []limit, words []string) {
 	s.Objective = best + " " + list(words)
 	largest := s.largest()
 	doubts := append(append(slices.Clone(s.data), s.counted()...), s.ordered(s.o.Deadline > 0 || s.o.Budget > 0)...)
+	if d := s.constants(); d != nil {
+		doubts = append(doubts, *d)
+	}
 	decide := func(upTo int, measured bool) (decision.Result, *Candidate) {
 		return s.decideWithin(limits, doubts, upTo, measured)
 	}
@@ -199,7 +202,7 @@ func (s *study) doubtChoice(chosen, passed *Candidate) {
 	case passed != nil && s.mayBeFaster(passed, chosen):
 		s.Undecided = append(s.Undecided, Contender{passed.Workers, *passed.Keeps})
 		s.Provisional = true
-	case chosen.Keeps == nil:
+	case chosen.Keeps == nil && !s.withoutScatter(chosen):
 		s.Doubts = append(s.Doubts, decision.Doubt{Kind: decision.FewRuns, Changes: true,
 			Text: fmt.Sprintf("an interval needs %d runs, and %s", fewRuns, s.have(chosen.Workers, chosen.Runs))})
 	}
@@ -249,7 +252,7 @@ func (s *study) rival(chosen *Candidate) string {
 }
 
 // question returns the candidates in the form that package decision takes. A measured candidate
-// without a model and without an interval is taken to meet the limits if its medians do.
+// without an interval from runs or a model is taken to meet the limits if its medians do.
 func (s *study) question(limits []limit, doubts []decision.Doubt, upTo int) decision.Question {
 	q := decision.Question{Limits: true, UpTo: upTo, Doubts: doubts, Sure: s.o.Sure,
 		Beats: func(i, j int) bool { return s.beats(&s.Candidates[i], &s.Candidates[j]) }}
@@ -257,7 +260,7 @@ func (s *study) question(limits []limit, doubts []decision.Doubt, upTo int) deci
 	for i := range s.Candidates {
 		c := &s.Candidates[i]
 		o := decision.Option{Size: c.Workers, Runs: c.Runs, Measured: c.Basis == Measured, Keeps: c.Keeps, Worth: s.worth(c)}
-		if c.Keeps == nil && c.Basis == Measured && s.law == nil {
+		if c.Keeps == nil && c.Basis == Measured && (s.law == nil || s.withoutScatter(c)) {
 			o.Keeps = &yes
 			if slices.ContainsFunc(limits, func(l limit) bool { return !l.met(c) }) {
 				o.Keeps = &no

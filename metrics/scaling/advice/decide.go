@@ -28,10 +28,10 @@ func (f *Estimate) atMost(x, level float64) (p float64, ok bool) {
 
 // keeps returns a lower bound of the probability that the candidate meets all limits. It
 // subtracts the probabilities of missing each limit from 1 (Bonferroni), because their dependence
-// is unknown. It returns nil if a value has no interval.
+// is unknown. It returns nil if a value has no interval, or one without width.
 func (s *study) keeps(c *Candidate) *float64 {
 	limits, _ := s.asked()
-	if len(limits) == 0 {
+	if len(limits) == 0 || s.withoutScatter(c) {
 		return nil
 	}
 	p := 1.0

@@ -2,6 +2,7 @@ package advice
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -77,5 +78,85 @@ func TestUndecided(t *testing.T) {
 	want := "The runs cannot tell how many workers can run at an efficiency of 80 % or more: "
 	if !strings.HasPrefix(a.Reason[0], want) || !strings.Contains(a.Reason[0], "likely to, 16 workers 4") {
 		t.Errorf("%q, want %q", a.Reason[0], want)
+	}
+}
+
+// Runs that are equal to the last digit have an interval without width. It says nothing, so the
+// answer has no probability and is provisional, however large the gain.
+func TestEqualRuns(t *testing.T) {
+	equal := func(counts ...int) func(o *scaling.Observation) {
+		return func(o *scaling.Observation) {
+			for _, n := range counts {
+				if o.Workers == n {
+					o.Values["throughput"] = 1000 * float64(n)
+				}
+			}
+		}
+	}
+	for _, test := range []struct {
+		name    string
+		counts  []int
+		equal   []int
+		options Options
+		workers int
+		doubt   string
+	}{
+		{"all of two counts", []int{1, 2}, []int{1, 2}, Options{}, 2, "all runs of 1 and 2 workers have exactly the same throughput"},
+		{"the answer", []int{1, 2, 4, 8}, []int{8}, Options{}, 8, "all runs of 8 workers have exactly the same throughput"},
+		{"a smaller count", []int{1, 2, 4, 8}, []int{1}, Options{}, 8, "all runs of 1 worker have exactly the same throughput"},
+		{"five counts and a limit", octaves, octaves, Options{MinEfficiency: 0.9}, 16, "all runs of 1, 2, 4, 8 and 16 workers have exactly the same throughput"},
+		{"the base and a limit", octaves, []int{1}, Options{MinEfficiency: 0.9}, 16, "all runs of 1 worker have exactly the same throughput"},
+		// 1e6 samples take 125 s on 8 workers.
+		{"a deadline", []int{1, 2, 4, 8}, []int{8}, Options{Samples: 1e6, Deadline: 150}, 8, "all runs of 8 workers have exactly the same throughput"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			a := series{counts: test.counts, runs: 6, x: linear, change: equal(test.equal...)}.advise(t, test.options)
+			if a.Workers == nil || *a.Workers != test.workers {
+				t.Fatalf("%v, %q", a.Workers, a.Reason)
+			}
+			said := strings.HasPrefix(a.Reason[0], "Provisional: ") && strings.Contains(a.Reason[0], test.doubt+", so there is no interval")
+			if !a.Provisional || !said || strings.Contains(a.Reason[0], "over 99 %") {
+				t.Errorf("provisional %v, %q", a.Provisional, a.Reason[0])
+			}
+			if c := candidate(t, a, test.workers); c.Keeps != nil {
+				t.Errorf("said to be %g likely", *c.Keeps)
+			}
+			if a.Next == nil || a.Next.Workers != test.workers {
+				t.Errorf("next %+v", a.Next)
+			}
+		})
+	}
+	// With scatter the same answers are sure.
+	if a := (series{counts: octaves, runs: 6, x: linear}).advise(t, Options{MinEfficiency: 0.9, Most: 16}); a.Provisional || !strings.Contains(a.Reason[0], "(over 99 % likely)") {
+		t.Errorf("%q", a.Reason[0])
+	}
+}
+
+// A provisional answer always says what to measure.
+func TestProvisionalHasNext(t *testing.T) {
+	warned := Options{Warnings: []string{"3 of 12 runs could not be read: a1/point.json is damaged"}}
+	for _, test := range []struct {
+		name    string
+		counts  []int
+		most    int
+		workers int
+		beside  []int
+		repair  bool
+	}{
+		{"one count on a full cluster", []int{4}, 4, 2, []int{4}, false},
+		{"one worker on a cluster of one", []int{1}, 1, 1, []int{}, true},
+		{"four counts on a full cluster", []int{1, 2, 4, 8}, 8, 8, []int{4}, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			o := warned
+			o.Most = test.most
+			a := series{counts: test.counts, runs: 6, x: linear}.advise(t, o)
+			if !a.Provisional || a.Next == nil {
+				t.Fatalf("provisional %v, next %+v", a.Provisional, a.Next)
+			}
+			if n := a.Next; n.Workers != test.workers || !slices.Equal(n.Beside, test.beside) || n.AfterRepair != test.repair {
+				t.Errorf("%+v", n)
+			}
+		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/decision"
@@ -57,6 +58,8 @@ func (s *study) doubt(p pair, a, b *scaling.Point) *decision.Doubt {
 		return &decision.Doubt{Kind: decision.Drift, Text: "the machine drifted while the worker counts were measured: " + p.Why, Changes: true}
 	case p.Refusal == scaling.FewRuns && p.speed == nil:
 		return &decision.Doubt{Kind: decision.FewRuns, Text: s.tooFew(a, b, p.Why), Changes: true}
+	case p.constant:
+		return s.constants()
 	case p.Refusal == scaling.TwoGroups:
 		return &decision.Doubt{Kind: decision.TwoGroups, Text: p.Why, Changes: true}
 	case p.Refusal == scaling.Missing:
@@ -66,6 +69,46 @@ func (s *study) doubt(p pair, a, b *scaling.Point) *decision.Doubt {
 		return &decision.Doubt{Kind: decision.Order, Text: untimed, Changes: near}
 	}
 	return nil
+}
+
+// constant reports whether all runs of a point have the same speed.
+func (s *study) constant(p *scaling.Point) bool {
+	return s.pace(p).Constant() || s.o.MinEfficiency > 0 && p.Of(measure.Throughput).Constant()
+}
+
+// withoutScatter reports whether the value of a measured candidate that the limits are about has
+// an interval without width.
+func (s *study) withoutScatter(c *Candidate) bool {
+	p, b := s.point(c.Workers), s.curve.Base
+	if p == nil {
+		return false
+	}
+	return s.constant(p) || s.o.MinEfficiency > 0 && b != nil && b.Workers != c.Workers && b.Of(measure.Throughput).Constant()
+}
+
+// constants returns the doubt about counts whose runs all have the same speed; nil if there are
+// none.
+func (s *study) constants() *decision.Doubt {
+	var counts []string
+	last, what := 0, s.rate()
+	for i := range s.curve.Points {
+		if p := &s.curve.Points[i]; s.constant(p) {
+			counts = append(counts, fmt.Sprint(p.Workers))
+			last = p.Workers
+		}
+	}
+	if len(counts) == 0 {
+		return nil
+	}
+	if s.byTime() {
+		what = "time to " + s.goal()
+	}
+	of := list(counts) + " workers"
+	if len(counts) == 1 {
+		of = number.Count(last, "worker")
+	}
+	return &decision.Doubt{Kind: decision.Constant, Changes: true,
+		Text: fmt.Sprintf("all runs of %s have exactly the same %s, so there is no interval: check whether the values were copied or rounded", of, what)}
 }
 
 // tooFew returns a clause that says which of two counts has too few runs for an interval.

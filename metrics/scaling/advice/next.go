@@ -9,12 +9,13 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/decision"
 )
 
-// next sets the measurement that would help most. It sets none if no run could change the answer.
+// next sets the measurement that would help most. It sets none if no run could change the answer,
+// so always one if the answer is provisional.
 func (s *study) next() {
 	if len(s.runs) == 0 || len(s.Candidates) == 0 {
 		return
 	}
-	for _, find := range []func() *Next{s.remeasure, s.fillIn, s.confirm, s.compare, s.open, s.widen} {
+	for _, find := range []func() *Next{s.remeasure, s.fillIn, s.confirm, s.compare, s.open, s.widen, s.smaller, s.again} {
 		if s.Next = find(); s.Next != nil {
 			if s.Next.Beside == nil {
 				s.Next.Beside = []int{}
@@ -103,17 +104,20 @@ func (s *study) remeasure() *Next {
 			why = "in blocks, a run of each count in turn, a drift of the machine cancels out"
 		case d.Kind == decision.TwoGroups:
 			why = "half of the runs are fast and half slow; more of them tell which half has the median"
+		case d.Kind == decision.Constant:
+			why = "runs that are equal to the last digit do not show how much they scatter; record all digits of each run"
 		}
 	}
 	if why == "" {
 		return nil
 	}
-	var measured []int
-	for _, c := range s.Candidates {
-		if c.Basis == Measured {
-			measured = append(measured, c.Workers)
-		}
-	}
+	return s.withNeighbours(why)
+}
+
+// withNeighbours suggests to measure the answer and its neighbours again; nil if no count was
+// measured.
+func (s *study) withNeighbours(why string) *Next {
+	measured := s.measuredCounts()
 	r := s.reference()
 	i := slices.Index(measured, r)
 	if i < 0 {
@@ -122,6 +126,45 @@ func (s *study) remeasure() *Next {
 	n := &Next{Workers: r, Runs: fewRuns, Why: why}
 	n.Beside = slices.Concat(measured[max(0, i-1):i], measured[i+1:min(len(measured), i+2)])
 	return n
+}
+
+func (s *study) measuredCounts() (counts []int) {
+	for _, c := range s.Candidates {
+		if c.Basis == Measured {
+			counts = append(counts, c.Workers)
+		}
+	}
+	return counts
+}
+
+// smaller suggests half as many workers if a single count was measured and there are not more
+// workers.
+func (s *study) smaller() *Next {
+	counts := s.measuredCounts()
+	if len(counts) != 1 || counts[0] < 2 {
+		return nil
+	}
+	n := counts[0] / 2
+	if node := s.node(); n > node {
+		n = n / node * node
+	}
+	return &Next{Workers: n, Runs: fewRuns, Beside: counts, Why: "a single worker count shows nothing about scaling"}
+}
+
+// again suggests to repeat the answer and its neighbours if the answer is provisional and nothing
+// else helps. If the reason is a warning about the runs, its cause must be removed first.
+func (s *study) again() *Next {
+	switch {
+	case !s.Provisional:
+		return nil
+	case slices.ContainsFunc(s.Doubts, func(d decision.Doubt) bool { return d.Changes && d.Kind == decision.Data }):
+		n := s.withNeighbours("first remove the cause of the warning; more runs like these would not change the answer")
+		if n != nil {
+			n.AfterRepair = true
+		}
+		return n
+	}
+	return s.withNeighbours("the answer is provisional")
 }
 
 // fillIn suggests the runs that are missing for intervals, if a doubt says that they can change

@@ -15,6 +15,7 @@ type pair struct {
 	*scaling.Ratio                  // of the speeds, from runs that reach the target if times decide; its estimate is nil if unknown
 	doubt          *decision.Doubt  // why the comparison may be wrong; nil: nothing known
 	speed          *decision.Belief // the ratio with its interval, or with the model's error if there are too few runs; nil: no interval
+	constant       bool             // all runs of a count have the same value, so that there is no interval
 	success        decision.Belief  // ratio of the shares of runs that reach the target
 	doublings      float64          // doublings of the workers from the second to the first; negative if the first has fewer
 	overlaps       bool             // some run of the first, at the price of its workers, is no faster than some run of the second
@@ -45,7 +46,9 @@ func (s *study) over(a, b *scaling.Point) pair {
 		x, y = x.Reaching(), y.Reaching()
 	}
 	p := pair{Ratio: x.Ratio(y), success: s.success(a, b), doublings: math.Log2(float64(a.Workers) / float64(b.Workers))}
-	if e := p.Estimate; e != nil && e.Interval != nil {
+	if e := p.Estimate; x.Constant() || y.Constant() {
+		p.constant = true
+	} else if e != nil && e.Interval != nil {
 		p.speed = &decision.Belief{Value: e.Value, Low: e.Interval.Low, High: e.Interval.High, Level: s.o.Confidence}
 	} else if e != nil && p.Refusal == scaling.FewRuns && s.law != nil {
 		p.speed = s.borrowed(a, b, e.Value)
@@ -68,8 +71,8 @@ func overlap(x, y *scaling.Summary, price float64) bool {
 }
 
 // borrowed returns the error of the ratio of two counts, one of which has too few runs for an
-// interval. It uses the intervals of the candidates, which come from the fitted model. It returns
-// nil if they have none.
+// interval. It uses the intervals of the candidates, which come from the fitted model, extended to
+// include the measured ratio. It returns nil if they have none.
 func (s *study) borrowed(a, b *scaling.Point, ratio float64) *decision.Belief {
 	x, y := s.candidate(a.Workers), s.candidate(b.Workers)
 	if x == nil || y == nil {
@@ -84,8 +87,7 @@ func (s *study) borrowed(a, b *scaling.Point, ratio float64) *decision.Belief {
 		return nil
 	}
 	q := s.belief(of(x)).Over(s.belief(of(y)))
-	by := ratio / q.Value
-	q = q.Scale(by)
+	q.Value, q.Low, q.High = ratio, min(q.Low, ratio), max(q.High, ratio)
 	return &q
 }
 

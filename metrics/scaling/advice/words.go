@@ -13,21 +13,22 @@ import (
 func (s *study) figures(c *Candidate) string {
 	var parts []string
 	sure := percent(s.o.Confidence)
+	equal := s.withoutScatter(c) // then there is no bound
 	if s.o.Deadline > 0 || s.o.Budget > 0 {
 		if f := c.Seconds; f != nil {
 			show := number.ShortSeconds
-			if f.High != nil {
+			if f.High != nil && !equal {
 				show = number.Alike(show, f.Value, *f.High)
 			}
 			text := show(f.Value) + " " + string(s.Clock())
-			if f.High != nil {
+			if f.High != nil && !equal {
 				text += ", at most " + show(*f.High)
 			}
 			parts = append(parts, text)
 		}
 		if f := c.Cost; f != nil {
 			text := money(f.Value, s.Currency)
-			if f.High != nil {
+			if f.High != nil && !equal {
 				text += ", at most " + money(*f.High, s.Currency)
 			}
 			parts = append(parts, text)
@@ -35,7 +36,7 @@ func (s *study) figures(c *Candidate) string {
 	}
 	if f := c.Efficiency; f != nil && s.o.MinEfficiency > 0 {
 		text := "an efficiency of " + percent(f.Value)
-		if f.Low != nil {
+		if f.Low != nil && !equal {
 			text += ", at least " + percent(*f.Low)
 		}
 		parts = append(parts, text)
@@ -44,7 +45,7 @@ func (s *study) figures(c *Candidate) string {
 		parts = append(parts, text)
 	}
 	text := strings.Join(parts, "; ") + " (" + string(c.Basis)
-	if f := c.main(); f != nil && f.Low != nil {
+	if f := c.main(); f != nil && f.Low != nil && !equal {
 		text += ", " + sure + " confidence"
 		if c.Basis == Extrapolated {
 			text += ", even if throughput stops growing"

@@ -38,9 +38,10 @@ type Answer struct {
 	// Replicas being the smallest number that does; null: unknown.
 	Keeps       *float64 `json:"keeps_limits"`
 	Probability *float64 `json:"probability"`
-	// Provisional reports whether fewer replicas may suffice, or the answer was not
-	// measured.
+	// Provisional reports whether fewer replicas may suffice, the answer was not measured, or
+	// a warning can change it (Because).
 	Provisional bool        `json:"provisional"`
+	Because     []string    `json:"-"`
 	Undecided   []Contender `json:"undecided"` // fewer replicas that may suffice, fewest first; never null
 	Next        *Next       `json:"next"`      // null: no run can change the answer
 	// From is the measured number of replicas. Rate is the rate that they carry within the
@@ -121,6 +122,17 @@ func Of(c scaling.Curve, load Load, price func(replicas int) (float64, error)) A
 	measured, why := withInterval(c)
 	limit, _ := c.Parameters["workload.limit"].(string)
 	return answer(c, measured, why, load, limit, price)
+}
+
+// DoubtEqual makes the answer provisional if all runs that it rests on have the same rate. Callers
+// use it for imported runs: a search tries the same rates in each run, and may find equal ones.
+func (a *Answer) DoubtEqual(c scaling.Curve) {
+	for i := range c.Points {
+		if p := &c.Points[i]; p.Workers == a.From && p.Of(measure.RateWithinLimit).Constant() {
+			a.Keeps = nil
+			a.Doubt([]string{fmt.Sprintf("all runs of %s have exactly the same rate, so there is no interval: check whether the values were copied or rounded", counted(a.From))})
+		}
+	}
 }
 
 func answer(c scaling.Curve, measured []carried, why string, load Load, limit string, price func(replicas int) (float64, error)) Answer {
@@ -214,6 +226,17 @@ func (a *Answer) decide(measured []carried, demand float64) (decision.Result, ca
 		}
 	}
 	return r, chosen
+}
+
+// Doubt makes the answer provisional because of warnings about the runs that can change it.
+func (a *Answer) Doubt(because []string) {
+	if a.Replicas == 0 || len(because) == 0 {
+		return
+	}
+	a.Because, a.Provisional = append(a.Because, because...), true
+	if a.Next == nil {
+		a.Next = &Next{Replicas: a.Replicas, Beside: []int{}, Rates: []float64{}, Why: "first remove the cause of the warning; more runs like these would not change the answer"}
+	}
 }
 
 // undecided sets the reason why there is no answer.
@@ -409,7 +432,7 @@ func (a Answer) Sentence() string {
 
 // provisionally says why the answer is provisional; "" if it is not.
 func (a Answer) provisionally() string {
-	var why []string
+	why := slices.Clone(a.Because)
 	if a.Replicas > a.From {
 		were := "were"
 		if a.From == 1 {

@@ -72,6 +72,7 @@ const (
 	Drift     Kind = "drift"      // the machine's speed changed while the study ran
 	FewRuns   Kind = "few-runs"   // too few runs for intervals
 	TwoGroups Kind = "two-groups" // a median falls between fast and slow runs
+	Constant  Kind = "constant"   // all runs of an option have the same value: there is no interval
 	FewCounts Kind = "few-counts" // too few worker counts to know the shape of the curve
 	Misses    Kind = "misses"     // some runs miss the target
 	Beyond    Kind = "beyond"     // the answer was not measured

@@ -67,6 +67,9 @@ func (a *Answer) decide(measured map[string]*Allocation, o Options) {
 		a.Why = "the runs are too few for intervals; 6 of each combination are needed"
 	}
 	s := search{Answer: a, measured: measured, keys: o.Factors, found: -1, question: decision.Question{Limits: true, Least: sure}}
+	for _, text := range a.Because {
+		s.question.Doubts = append(s.question.Doubts, decision.Doubt{Kind: decision.Data, Text: text, Changes: true})
+	}
 	s.visit()
 	for _, n := range a.Next {
 		if n.Verdict == "" {

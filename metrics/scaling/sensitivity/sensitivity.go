@@ -39,6 +39,8 @@ type Options struct {
 	// Exhausted are points where a run ended because memory ran out. They are too little,
 	// even if other runs succeeded.
 	Exhausted []scaling.Planned
+	// Warnings concern the whole study. Those that can change the answer make it provisional.
+	Warnings []string
 }
 
 // A Verdict says whether an amount suffices.
@@ -106,9 +108,10 @@ type Answer struct {
 	// Spec is the smallest measured combination that suffices; nil for none. It is the
 	// reference if less of any resource is too little.
 	Spec *Allocation
-	// Provisional reports whether something smaller may suffice: a measured combination in
-	// Undecided, or an unmeasured one in Next.
+	// Provisional reports whether something smaller may suffice (a measured combination in
+	// Undecided, or an unmeasured one in Next), or the runs are in doubt (Because).
 	Provisional bool
+	Because     []string    // warnings about the runs that can change the answer
 	Undecided   []Contender // the likeliest first
 	// Also are other sufficient combinations as many steps below the reference. Prices
 	// decide which of them is best.
@@ -312,11 +315,29 @@ func answer(c scaling.Curve, runs map[string]*scaling.Observation, at map[string
 	for _, name := range slices.Sorted(maps.Keys(measured)) {
 		a.measured = append(a.measured, *measured[name])
 	}
+	equal := equalRuns(c, o.Measure)
+	a.Because = scaling.DecisiveIn([]scaling.Curve{c}, o.Warnings...)
+	if len(equal) > 0 {
+		a.Because = append(a.Because, fmt.Sprintf("all runs with %s have exactly the same %s, so there is no interval: check whether the values were copied or rounded", strings.Join(equal, " and with "), o.Measure.Title))
+	}
 	a.decide(measured, o)
+	if a.Spec != nil && (slices.Contains(equal, nameOf(a.Spec.At, o.Factors)) || slices.Contains(equal, reference)) {
+		a.Spec.Keeps = nil
+	}
 	a.Course = courseOf(full, all, o)
 	a.drifts()
 	a.Doubts = doubtsOf(c, at, o.Measure)
 	return a
+}
+
+// equalRuns returns the names of the combinations whose runs all have the same value.
+func equalRuns(c scaling.Curve, of measure.Measure) (names []string) {
+	for i := range c.Points {
+		if c.Points[i].Of(of.Name).Constant() {
+			names = append(names, c.Points[i].At.Word)
+		}
+	}
+	return names
 }
 
 // A Doubt is a warning about the runs of some combinations.
