@@ -14,7 +14,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/serve/loadtest"
-	"github.com/scalebench/scalebench/launcher/serve/samples"
+	"github.com/scalebench/scalebench/launcher/serve/oip"
 	"github.com/scalebench/scalebench/launcher/serve/target"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/world"
@@ -142,7 +142,7 @@ func (r *serving) inputs(batch int) (target.Inputs, error) {
 	w := r.point.Workload.Serve
 	if files := w.Inputs.Of(); len(files) > 0 && r.samples == nil {
 		var err error
-		if r.samples, err = samples.Read(files, w.Outputs.Of(), w.Batch); err != nil {
+		if r.samples, err = oip.ReadSamples(files, w.Outputs.Of(), w.Batch); err != nil {
 			return target.Inputs{}, err
 		}
 	}

@@ -25,7 +25,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/native/collective"
 	"github.com/scalebench/scalebench/launcher/rundir"
-	"github.com/scalebench/scalebench/launcher/serve/samples"
+	"github.com/scalebench/scalebench/launcher/serve/oip"
 	"github.com/scalebench/scalebench/launcher/serve/target"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/world"
@@ -78,7 +78,7 @@ type serving struct {
 	group     *collective.Group
 	server    *target.Replica   // of a replica's rank
 	asked     map[int]exchanged // how the load generator queries the service, by batch
-	samples   *samples.Set      // of workload.inputs, once they are read; nil: numbers are drawn
+	samples   *oip.SampleSet    // of workload.inputs, once they are read; nil: numbers are drawn
 }
 
 // loads reports whether this rank is the load generator.

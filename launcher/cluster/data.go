@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/scalebench/scalebench/launcher/serve/samples"
+	"github.com/scalebench/scalebench/launcher/serve/oip"
 	"github.com/scalebench/scalebench/launcher/study"
 )
 
@@ -66,7 +66,7 @@ func (c *checker) samples(p study.Point) {
 	if w.Inputs == "" {
 		return
 	}
-	if err, ok := errors.AsType[*samples.Error](samples.Check(w.Inputs.Of(), w.Outputs.Of(), w.Batch)); ok {
+	if err, ok := errors.AsType[*oip.SampleError](oip.CheckSamples(w.Inputs.Of(), w.Outputs.Of(), w.Batch)); ok {
 		text := err.What()
 		if errors.Is(err, fs.ErrNotExist) {
 			text += "; relative paths start from the study file's folder" + elsewhere

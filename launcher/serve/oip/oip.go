@@ -4,6 +4,8 @@
 //
 // A body with binary tensors is JSON followed by the tensors' bytes in the order of the JSON, little-endian and
 // in row-major order. A header gives the length of the JSON.
+//
+// samples.go reads the inputs and the expected outputs of requests from files.
 package oip
 
 import (

@@ -19,7 +19,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/scalebench/scalebench/launcher/serve/oip"
-	"github.com/scalebench/scalebench/launcher/serve/samples"
 	"github.com/scalebench/scalebench/launcher/serve/target"
 )
 
@@ -143,9 +142,9 @@ func TestServing(t *testing.T) {
 		// A file with the same image twice: one expected answer is Python's, the other is wrong.
 		name, other := got[0].Name, slices.Clone(by[0].Bytes)
 		binary.LittleEndian.PutUint32(other[4*700:], math.Float32bits(1))
-		set := &samples.Set{
-			Inputs:  map[string]samples.Array{"data_0": {File: "x.npy", Datatype: "FP32", Shape: []int{2, 3, 224, 224}, Bytes: slices.Concat(image.Bytes, image.Bytes)}},
-			Outputs: map[string]samples.Array{name: {File: "y.npy", Datatype: "FP32", Shape: []int{2, 1000, 1, 1}, Bytes: slices.Concat(by[0].Bytes, other)}},
+		set := &oip.SampleSet{
+			Inputs:  map[string]oip.SampleFile{"data_0": {File: "x.npy", Datatype: "FP32", Shape: []int{2, 3, 224, 224}, Bytes: slices.Concat(image.Bytes, image.Bytes)}},
+			Outputs: map[string]oip.SampleFile{name: {File: "y.npy", Datatype: "FP32", Shape: []int{2, 1000, 1, 1}, Bytes: slices.Concat(by[0].Bytes, other)}},
 		}
 		q, err := target.InProcess(m, target.Inputs{Batch: 1, Samples: set, Tolerance: 1e-5})
 		if err != nil {

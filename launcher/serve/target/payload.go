@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 
 	"github.com/scalebench/scalebench/launcher/serve/oip"
-	"github.com/scalebench/scalebench/launcher/serve/samples"
 )
 
 // Inputs configures the requests to a model.
@@ -23,7 +22,7 @@ type Inputs struct {
 	Seed uint64 // of the random numbers
 	// Samples are sent in turn instead of random numbers, each with its expected answer if that is known; nil
 	// sends random numbers.
-	Samples *samples.Set
+	Samples *oip.SampleSet
 	// Tolerance bounds how far floating-point numbers of right answers may differ, relative to the largest known
 	// one; 0 means the default of the datatype.
 	Tolerance float64

@@ -19,7 +19,6 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/serve/loadtest"
 	"github.com/scalebench/scalebench/launcher/serve/oip"
-	"github.com/scalebench/scalebench/launcher/serve/samples"
 	"github.com/scalebench/scalebench/launcher/world"
 )
 
@@ -87,7 +86,7 @@ func TestServingONNX(t *testing.T) {
 	defer cancel()
 	in := Inputs{Batch: 5, Seed: 7, Dims: map[string][]int{"x": {3, 48, 192}}}
 	var want *output
-	var set samples.Set // the same five images and Python's answers
+	var set oip.SampleSet // the same five images and Python's answers
 	hold := func(how string, known *Known) {
 		t.Helper()
 		if known.Varies || len(known.first[0].Load().outputs) != 1 {
@@ -118,8 +117,8 @@ func TestServingONNX(t *testing.T) {
 				t.Fatal(err)
 			}
 			want = &o
-			set.Inputs = map[string]samples.Array{"x": {File: "x.npy", Datatype: "FP32", Shape: []int{5, 3, 48, 192}, Bytes: inputs[0].raw}}
-			set.Outputs = map[string]samples.Array{o.Name: {File: "y.npy", Datatype: "FP32", Shape: []int{5, 2}, Bytes: raw}}
+			set.Inputs = map[string]oip.SampleFile{"x": {File: "x.npy", Datatype: "FP32", Shape: []int{5, 3, 48, 192}, Bytes: inputs[0].raw}}
+			set.Outputs = map[string]oip.SampleFile{o.Name: {File: "y.npy", Datatype: "FP32", Shape: []int{5, 2}, Bytes: raw}}
 		}
 		apart := Inputs{Batch: 1, Samples: &set}
 		for _, in.JSON = range []bool{false, true} {
@@ -163,7 +162,7 @@ func TestServingONNX(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := m.Payload(Inputs{Batch: 1, Tolerance: 1e-6, Samples: &samples.Set{Inputs: set.Inputs, Outputs: map[string]samples.Array{want.Name: wrong}}})
+	p, err := m.Payload(Inputs{Batch: 1, Tolerance: 1e-6, Samples: &oip.SampleSet{Inputs: set.Inputs, Outputs: map[string]oip.SampleFile{want.Name: wrong}}})
 	if err != nil {
 		t.Fatal(err)
 	}

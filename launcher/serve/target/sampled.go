@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/scalebench/scalebench/launcher/serve/oip"
-	"github.com/scalebench/scalebench/launcher/serve/samples"
 )
 
 // sampleShape returns the shape of an input in a request of samples from a file.
@@ -81,7 +80,7 @@ type want struct {
 	file string
 }
 
-func newWant(name string, a samples.Array, first, n int) (want, error) {
+func newWant(name string, a oip.SampleFile, first, n int) (want, error) {
 	tensor := oip.Tensor{Name: name, Datatype: a.Datatype, Shape: append([]int{n}, a.Shape[1:]...)}
 	o, err := newOutput(tensor, a.Of(first, n), &share{of: &budget{most: mostParsed}, most: mostParsed})
 	if err != nil {

@@ -17,14 +17,13 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/serve/loadtest"
 	"github.com/scalebench/scalebench/launcher/serve/oip"
-	"github.com/scalebench/scalebench/launcher/serve/samples"
 )
 
 // fiveSamples returns five inputs x, and the expected outputs of a model that computes y = 2x.
-func fiveSamples() *samples.Set {
-	return &samples.Set{
-		Inputs: map[string]samples.Array{"x": {File: "x.npy", Datatype: "FP32", Shape: []int{5, 2}, Bytes: floats(1, 2, 3, 4, 5, 6, 7, 8, 9, 10)}},
-		Outputs: map[string]samples.Array{
+func fiveSamples() *oip.SampleSet {
+	return &oip.SampleSet{
+		Inputs: map[string]oip.SampleFile{"x": {File: "x.npy", Datatype: "FP32", Shape: []int{5, 2}, Bytes: floats(1, 2, 3, 4, 5, 6, 7, 8, 9, 10)}},
+		Outputs: map[string]oip.SampleFile{
 			"y": {File: "y.npy", Datatype: "FP32", Shape: []int{5, 2}, Bytes: floats(2, 4, 6, 8, 10, 12, 14, 16, 18, 20)},
 		},
 	}
@@ -214,31 +213,31 @@ func TestTurns(t *testing.T) {
 func TestSamplesRefused(t *testing.T) {
 	d := &doubler{}
 	for _, c := range []struct {
-		change func(*samples.Set)
+		change func(*oip.SampleSet)
 		batch  int
 		want   string
 	}{
-		{func(s *samples.Set) {
-			s.Inputs["x"] = samples.Array{File: "x.npy", Datatype: "FP64", Shape: []int{5, 2}, Bytes: make([]byte, 80)}
+		{func(s *oip.SampleSet) {
+			s.Inputs["x"] = oip.SampleFile{File: "x.npy", Datatype: "FP64", Shape: []int{5, 2}, Bytes: make([]byte, 80)}
 		}, 2,
 			"workload.inputs: x: x.npy holds samples of FP64 [2], so a request of 2 would be FP64 [2 2]; the model's input is FP32 [-1 2]"},
-		{func(s *samples.Set) {
-			s.Inputs["x"] = samples.Array{File: "x.npy", Datatype: "FP32", Shape: []int{5, 3}, Bytes: make([]byte, 60)}
+		{func(s *oip.SampleSet) {
+			s.Inputs["x"] = oip.SampleFile{File: "x.npy", Datatype: "FP32", Shape: []int{5, 3}, Bytes: make([]byte, 60)}
 		}, 1,
 			"workload.inputs: x: x.npy holds samples of FP32 [3], so a request of 1 would be FP32 [1 3]; the model's input is FP32 [-1 2]"},
-		{func(s *samples.Set) { s.Inputs["z"] = s.Inputs["x"] }, 2, "workload.inputs: z: model m has no such input; it has x"},
-		{func(s *samples.Set) { s.Inputs["z"] = s.Inputs["x"]; delete(s.Inputs, "x") }, 2, "workload.inputs has z, but not the model's input x"},
-		{func(s *samples.Set) { s.Outputs["z"] = s.Outputs["y"] }, 2, "workload.outputs: z: the answer has no such output; it has y"},
-		{func(s *samples.Set) {
-			s.Outputs["y"] = samples.Array{File: "y.npy", Datatype: "FP32", Shape: []int{5, 3}, Bytes: make([]byte, 60)}
+		{func(s *oip.SampleSet) { s.Inputs["z"] = s.Inputs["x"] }, 2, "workload.inputs: z: model m has no such input; it has x"},
+		{func(s *oip.SampleSet) { s.Inputs["z"] = s.Inputs["x"]; delete(s.Inputs, "x") }, 2, "workload.inputs has z, but not the model's input x"},
+		{func(s *oip.SampleSet) { s.Outputs["z"] = s.Outputs["y"] }, 2, "workload.outputs: z: the answer has no such output; it has y"},
+		{func(s *oip.SampleSet) {
+			s.Outputs["y"] = oip.SampleFile{File: "y.npy", Datatype: "FP32", Shape: []int{5, 3}, Bytes: make([]byte, 60)}
 		}, 2,
 			"workload.outputs: y: y.npy has FP32 [2 3] for this request; want floating-point numbers of [2 2], or whole numbers of [2], the classes"},
-		{func(s *samples.Set) {
-			s.Outputs["y"] = samples.Array{File: "y.npy", Datatype: "INT64", Shape: []int{5, 2}, Bytes: make([]byte, 80)}
+		{func(s *oip.SampleSet) {
+			s.Outputs["y"] = oip.SampleFile{File: "y.npy", Datatype: "INT64", Shape: []int{5, 2}, Bytes: make([]byte, 80)}
 		}, 2,
 			"workload.outputs: y: y.npy has INT64 [2 2] for this request; want floating-point"},
-		{func(s *samples.Set) {
-			s.Outputs["y"] = samples.Array{File: "y.npy", Datatype: "FP32", Shape: []int{5, 2}, Bytes: floats(1, 2, 3, 4, float32(math.NaN()), 6, 7, 8, 9, 10)}
+		{func(s *oip.SampleSet) {
+			s.Outputs["y"] = oip.SampleFile{File: "y.npy", Datatype: "FP32", Shape: []int{5, 2}, Bytes: floats(1, 2, 3, 4, float32(math.NaN()), 6, 7, 8, 9, 10)}
 		}, 2,
 			"workload.outputs: y: y.npy, from sample 2 on: element 0 is NaN"},
 	} {
@@ -262,23 +261,23 @@ func TestWants(t *testing.T) {
 	logits := got("FP32", []int{2, 3}, floats(1, 3, 2, -1, -2, -1))
 	for name, c := range map[string]struct {
 		outputs   []output
-		known     samples.Array
+		known     oip.SampleFile
 		tolerance float64
 		want      string
 	}{
-		"classes":             {logits, samples.Array{Datatype: "INT64", Shape: []int{2}, Bytes: int64s(1, 0)}, 0, ""}, // the first of equal ones
-		"another class":       {logits, samples.Array{Datatype: "INT64", Shape: []int{2}, Bytes: int64s(1, 2)}, 0, "sample 2 of the request: class 0 of output y is the largest; f has 2"},
-		"whole logits":        {got("UINT8", []int{1, 3}, []byte{3, 200, 7}), samples.Array{Datatype: "UINT8", Shape: []int{1}, Bytes: []byte{1}}, 0, ""},
-		"no classes":          {logits, samples.Array{Datatype: "FP32", Shape: []int{2}, Bytes: floats(1, 0)}, 0, "want floating-point numbers of [2 3], or whole numbers of [2], the classes"},
-		"without a batch":     {got("FP32", []int{3}, floats(1, 3, 2)), samples.Array{Datatype: "INT32", Shape: []int{1}, Bytes: []byte{1, 0, 0, 0}}, 0, ""},
-		"double precision":    {got("FP32", []int{1}, floats(0.1)), samples.Array{Datatype: "FP64", Shape: []int{1}, Bytes: int64s(int64(math.Float64bits(0.1)))}, 1e-7, ""},
-		"within a part":       {got("FP32", []int{2}, floats(100, 1)), samples.Array{Datatype: "FP32", Shape: []int{2}, Bytes: floats(100, 1.09)}, 0, ""}, // 0.09 of 100
-		"beyond it":           {got("FP32", []int{2}, floats(100, 1)), samples.Array{Datatype: "FP32", Shape: []int{2}, Bytes: floats(100, 1.11)}, 0, "element 1 of output y is 1; in f it is 1.11"},
-		"within a wider one":  {got("FP32", []int{2}, floats(100, 1)), samples.Array{Datatype: "FP32", Shape: []int{2}, Bytes: floats(100, 10)}, 0.1, ""},
-		"beyond a narrow one": {got("FP32", []int{2}, floats(100, 1)), samples.Array{Datatype: "FP32", Shape: []int{2}, Bytes: floats(100, 1.001)}, 1e-6, "element 1"},
-		"negative whole":      {got("INT8", []int{2}, []byte{0xff, 2}), samples.Array{Datatype: "INT64", Shape: []int{2}, Bytes: int64s(-1, 2)}, 0, ""},
-		"another whole":       {got("INT8", []int{2}, []byte{0xff, 2}), samples.Array{Datatype: "INT64", Shape: []int{2}, Bytes: int64s(255, 2)}, 0, `element 0 of output y is "-1"; in f it is "255"`},
-		"truth":               {got("BOOL", []int{2}, []byte{1, 0}), samples.Array{Datatype: "BOOL", Shape: []int{2}, Bytes: []byte{1, 1}}, 0, `element 1 of output y is "false"; in f it is "true"`},
+		"classes":             {logits, oip.SampleFile{Datatype: "INT64", Shape: []int{2}, Bytes: int64s(1, 0)}, 0, ""}, // the first of equal ones
+		"another class":       {logits, oip.SampleFile{Datatype: "INT64", Shape: []int{2}, Bytes: int64s(1, 2)}, 0, "sample 2 of the request: class 0 of output y is the largest; f has 2"},
+		"whole logits":        {got("UINT8", []int{1, 3}, []byte{3, 200, 7}), oip.SampleFile{Datatype: "UINT8", Shape: []int{1}, Bytes: []byte{1}}, 0, ""},
+		"no classes":          {logits, oip.SampleFile{Datatype: "FP32", Shape: []int{2}, Bytes: floats(1, 0)}, 0, "want floating-point numbers of [2 3], or whole numbers of [2], the classes"},
+		"without a batch":     {got("FP32", []int{3}, floats(1, 3, 2)), oip.SampleFile{Datatype: "INT32", Shape: []int{1}, Bytes: []byte{1, 0, 0, 0}}, 0, ""},
+		"double precision":    {got("FP32", []int{1}, floats(0.1)), oip.SampleFile{Datatype: "FP64", Shape: []int{1}, Bytes: int64s(int64(math.Float64bits(0.1)))}, 1e-7, ""},
+		"within a part":       {got("FP32", []int{2}, floats(100, 1)), oip.SampleFile{Datatype: "FP32", Shape: []int{2}, Bytes: floats(100, 1.09)}, 0, ""}, // 0.09 of 100
+		"beyond it":           {got("FP32", []int{2}, floats(100, 1)), oip.SampleFile{Datatype: "FP32", Shape: []int{2}, Bytes: floats(100, 1.11)}, 0, "element 1 of output y is 1; in f it is 1.11"},
+		"within a wider one":  {got("FP32", []int{2}, floats(100, 1)), oip.SampleFile{Datatype: "FP32", Shape: []int{2}, Bytes: floats(100, 10)}, 0.1, ""},
+		"beyond a narrow one": {got("FP32", []int{2}, floats(100, 1)), oip.SampleFile{Datatype: "FP32", Shape: []int{2}, Bytes: floats(100, 1.001)}, 1e-6, "element 1"},
+		"negative whole":      {got("INT8", []int{2}, []byte{0xff, 2}), oip.SampleFile{Datatype: "INT64", Shape: []int{2}, Bytes: int64s(-1, 2)}, 0, ""},
+		"another whole":       {got("INT8", []int{2}, []byte{0xff, 2}), oip.SampleFile{Datatype: "INT64", Shape: []int{2}, Bytes: int64s(255, 2)}, 0, `element 0 of output y is "-1"; in f it is "255"`},
+		"truth":               {got("BOOL", []int{2}, []byte{1, 0}), oip.SampleFile{Datatype: "BOOL", Shape: []int{2}, Bytes: []byte{1, 1}}, 0, `element 1 of output y is "false"; in f it is "true"`},
 	} {
 		c.known.File = "f"
 		w, err := newWant("y", c.known, 0, c.known.Shape[0])

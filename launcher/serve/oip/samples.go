@@ -1,4 +1,4 @@
-package samples
+package oip
 
 import (
 	"fmt"
@@ -6,27 +6,27 @@ import (
 	"slices"
 )
 
-// A Set holds the samples of a model's inputs and the expected outputs, by name.
-type Set struct {
-	Inputs, Outputs map[string]Array
+// A SampleSet holds the samples of a model's inputs and the expected outputs, by name.
+type SampleSet struct {
+	Inputs, Outputs map[string]SampleFile
 }
 
 // most bounds the size of all input files together, since all requests are built before the first is sent, and
 // of all output files together.
 const most = 256 << 20
 
-// An Error reports a problem with the files of one key of the study.
-type Error struct {
+// A SampleError reports a problem with the files of one key of the study.
+type SampleError struct {
 	Key string // its TOML path
 	err error
 }
 
-func (e *Error) Error() string { return e.Key + ": " + e.err.Error() }
+func (e *SampleError) Error() string { return e.Key + ": " + e.err.Error() }
 
-func (e *Error) Unwrap() error { return e.err }
+func (e *SampleError) Unwrap() error { return e.err }
 
 // What returns the message without the key.
-func (e *Error) What() string { return e.err.Error() }
+func (e *SampleError) What() string { return e.err.Error() }
 
 // Keys of the study that name the files.
 const (
@@ -34,25 +34,25 @@ const (
 	outputsKey = "workload.outputs"
 )
 
-// Check returns an error if the files, by name of the input or output, cannot make requests of the given batch
+// CheckSamples returns an error if the files, by name of the input or output, cannot make requests of the given batch
 // sizes.
-func Check(inputs, outputs map[string]string, batches []int) error {
+func CheckSamples(inputs, outputs map[string]string, batches []int) error {
 	_, err := load(inputs, outputs, batches, false)
 	return err
 }
 
-// Read reads the files that Check checks.
-func Read(inputs, outputs map[string]string, batches []int) (*Set, error) {
+// ReadSamples reads the files that CheckSamples checks.
+func ReadSamples(inputs, outputs map[string]string, batches []int) (*SampleSet, error) {
 	return load(inputs, outputs, batches, true)
 }
 
-func load(inputs, outputs map[string]string, batches []int, numbers bool) (*Set, error) {
-	s := &Set{Inputs: map[string]Array{}, Outputs: map[string]Array{}}
-	var first Array
+func load(inputs, outputs map[string]string, batches []int, numbers bool) (*SampleSet, error) {
+	s := &SampleSet{Inputs: map[string]SampleFile{}, Outputs: map[string]SampleFile{}}
+	var first SampleFile
 	for _, part := range []struct {
 		key   string
 		files map[string]string
-		into  map[string]Array
+		into  map[string]SampleFile
 	}{{inputsKey, inputs, s.Inputs}, {outputsKey, outputs, s.Outputs}} {
 		total := 0
 		for _, name := range slices.Sorted(maps.Keys(part.files)) {
@@ -70,7 +70,7 @@ func load(inputs, outputs map[string]string, batches []int, numbers bool) (*Set,
 				a, err = open(a.File, true)
 			}
 			if err != nil {
-				return nil, &Error{part.key, fmt.Errorf("%s: %w", name, err)}
+				return nil, &SampleError{part.key, fmt.Errorf("%s: %w", name, err)}
 			}
 			if part.into[name] = a; first.Shape == nil {
 				first = a
@@ -81,7 +81,7 @@ func load(inputs, outputs map[string]string, batches []int, numbers bool) (*Set,
 		return s, nil
 	}
 	if n := slices.Max(batches); n > first.Samples() {
-		return nil, &Error{inputsKey, fmt.Errorf("%s holds %d samples, too few for a request of workload.batch = %d", first.File, first.Samples(), n)}
+		return nil, &SampleError{inputsKey, fmt.Errorf("%s holds %d samples, too few for a request of workload.batch = %d", first.File, first.Samples(), n)}
 	}
 	return s, nil
 }

@@ -1,10 +1,4 @@
-// Package samples reads the inputs of models and the expected outputs from files in numpy's .npy format. The
-// first dimension of each array counts samples.
-//
-// The format is a short binary header with a Python literal, followed by the numbers
-// (https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html). Numbers are used as they are
-// stored: files in another byte order or in column-major order are refused, not converted.
-package samples
+package oip
 
 import (
 	"encoding/binary"
@@ -15,12 +9,13 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/scalebench/scalebench/launcher/serve/oip"
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
-// An Array is the content of a file.
-type Array struct {
+// A SampleFile is the content of a file in numpy's .npy format: a short binary header with a Python literal, and
+// the numbers (https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html). Files in another byte
+// order or in column-major order are refused, not converted.
+type SampleFile struct {
 	File     string // its path
 	Datatype string // of the Open Inference Protocol: FP32
 	Shape    []int  // the first size counts samples
@@ -28,17 +23,17 @@ type Array struct {
 }
 
 // Samples returns the number of samples.
-func (a Array) Samples() int { return a.Shape[0] }
+func (a SampleFile) Samples() int { return a.Shape[0] }
 
 // size returns how many bytes the numbers take.
-func (a Array) size() int {
-	n, _ := oip.Elements(a.Shape)
-	bytes, _ := oip.Size(a.Datatype)
+func (a SampleFile) size() int {
+	n, _ := Elements(a.Shape)
+	bytes, _ := Size(a.Datatype)
 	return n * bytes
 }
 
 // Of returns the bytes of n samples, starting with sample first.
-func (a Array) Of(first, n int) []byte {
+func (a SampleFile) Of(first, n int) []byte {
 	size := len(a.Bytes) / a.Samples()
 	return a.Bytes[first*size : (first+n)*size : (first+n)*size]
 }
@@ -51,7 +46,7 @@ var datatypes = map[string]string{
 }
 
 // open reads a file, with or without its numbers, and checks that its length fits its header.
-func open(path string, numbers bool) (a Array, err error) {
+func open(path string, numbers bool) (a SampleFile, err error) {
 	f, err := sharedfs.Open(path)
 	if err != nil {
 		return a, err
@@ -82,7 +77,7 @@ var (
 )
 
 // parse reads a file with size bytes.
-func parse(r io.Reader, size int64, numbers bool) (a Array, err error) {
+func parse(r io.Reader, size int64, numbers bool) (a SampleFile, err error) {
 	start := make([]byte, 10)
 	if _, err := io.ReadFull(r, start); err != nil || string(start[:6]) != magic {
 		return a, errFormat
@@ -118,7 +113,7 @@ func parse(r io.Reader, size int64, numbers bool) (a Array, err error) {
 	if a.Datatype, ok = datatypes[letters]; !ok {
 		return a, fmt.Errorf("its elements are numpy's %q; valid: bool, int8 to int64, uint8 to uint64, float16, float32, float64", letters)
 	}
-	element, _ := oip.Size(a.Datatype)
+	element, _ := Size(a.Datatype)
 	if string(kind[1]) == ">" && element > 1 {
 		return a, errors.New("its numbers are big-endian; save array.astype(array.dtype.newbyteorder(\"<\"))")
 	}
@@ -138,7 +133,7 @@ func parse(r io.Reader, size int64, numbers bool) (a Array, err error) {
 	if len(a.Shape) == 0 {
 		return a, errors.New("it holds one number; want an array whose first size counts samples")
 	}
-	n, ok := oip.Elements(a.Shape)
+	n, ok := Elements(a.Shape)
 	if !ok || n == 0 {
 		return a, fmt.Errorf("its shape is %v, which is empty or too large", a.Shape)
 	}

@@ -1,4 +1,4 @@
-package samples
+package oip
 
 import (
 	"bytes"
@@ -86,7 +86,7 @@ func TestCheck(t *testing.T) {
 		{map[string]string{"a": at("four"), "b": at("pairs")}, nil, []int{1}, "workload.inputs: b: testdata/pairs.npy holds 5 samples, testdata/four.npy 4"},
 		{map[string]string{"x": at("text")}, nil, []int{1}, "workload.inputs: x: testdata/text.npy: it"},
 	} {
-		err := Check(c.inputs, c.outputs, c.batch)
+		err := CheckSamples(c.inputs, c.outputs, c.batch)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.HasPrefix(err.Error(), c.want)) {
 			t.Errorf("%v %v %v: %v; want %s", c.inputs, c.outputs, c.batch, err, c.want)
 		}
