@@ -228,19 +228,6 @@ func TestTotalsAndParts(t *testing.T) {
 	}
 }
 
-func TestTimesOfRuns(t *testing.T) {
-	for text, want := range map[string]float64{
-		"1700000000": 1.7e9, "1700000000.5": 1.7e9 + 0.5, "1700000000500": 1.7e9 + 0.5, "100000000": 1e8, "99999999": 0, "10000000000": 0, "0": 0,
-		"1970-01-02": 86400, "1970-01-02T00:00:01": 86401, "1970-01-02 00:00:01Z": 86401, "1970-01-02T01:00:01+01:00": 86401, "1970-01-02T00:01Z": 86460,
-		"1970-01-02 00:00:01 UTC": 0, "19700102T000001": 86401, "1970-01-01T00:00:00": 0, "yesterday": 0, "": 0,
-	} {
-		got, err := parseTime(text)
-		if (err == nil) != (want > 0) || err == nil && got != want {
-			t.Errorf("%q: %g, %v; want %g", text, got, err, want)
-		}
-	}
-}
-
 func TestParseLabelAndColumn(t *testing.T) {
 	for text, want := range map[string]any{"8": int64(8), "-8": int64(-8), "2.5": 2.5, "1e3": 1000.0, "inf": "inf", "NaN": "NaN", "true": true, "false": false, "True": "True", "x": "x", "[1": "[1", "1]": "1]", "[x]": "[x]"} {
 		if got := ParseLabel(text); got != want {

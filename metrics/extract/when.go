@@ -2,7 +2,6 @@ package extract
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -72,7 +71,7 @@ func parseTime(text string) (unix float64, err error) {
 	}
 	for _, layout := range layouts {
 		if at, err := time.Parse(layout, strings.Replace(text, "UTC", "Z", 1)); err == nil {
-			if unix := float64(at.UnixNano()) / 1e9; unix > 0 && !math.IsInf(unix, 0) {
+			if unix := float64(at.UnixNano()) / 1e9; unix > 0 {
 				return unix, nil
 			}
 		}
