@@ -39,8 +39,7 @@ func TestCommandReference(t *testing.T) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n## Exit codes\n\n```\n%s\n```\n\n## Options of every command\n\n%s", strings.TrimPrefix(exitHelp, "Exit codes:\n"), optionList(app.Flags))
 	fmt.Fprintf(&b, "\n## Options of several commands\n\n%s", optionList(sharedFlags(app.Commands)))
-	fmt.Fprintf(&b, "\n## Keys and commands on the command line\n\nFor `check`, `render`, `run` and `submit`:\n\n```\n%s\n\n%s\n```\n\nWith `-- COMMAND`:\n\n%s", overrideHelp, typedHelp, optionList(commandFlags(&workspace.Command{})))
-	fmt.Fprintf(&b, "\nWith `--until-decided`, for `run` and `submit` ([decide.md](../decide.md)):\n\n%s", optionList((&untilOptions{}).flags()[1:]))
+	fmt.Fprintf(&b, "\n## Keys and commands on the command line\n\nFor `check`, `render`, `run` and `submit`:\n\n```\n%s\n\n%s\n```\n\nWith `-- COMMAND`: %s. With `--until-decided` ([decide.md](../decide.md)): %s.\n", overrideHelp, typedHelp, optionNames(commandFlags(&workspace.Command{})), optionNames((&untilOptions{}).flags()[1:]))
 	for _, c := range app.Commands {
 		reference(&b, c)
 	}
@@ -92,14 +91,19 @@ func reference(b *strings.Builder, c *cli.Command) {
 	}
 	usage := strings.TrimPrefix(c.UsageText, appName+" ")
 	fmt.Fprintf(b, "\n## %s\n\n%s.\n", strings.TrimSuffix(usage, " [OPTIONS]"), upperFirst(c.Usage))
+	if own := ownFlags(c); len(own) > 0 {
+		fmt.Fprintf(b, "\n%s\n", optionNames(own))
+	}
+}
+
+// optionNames returns the names of options, separated by commas.
+func optionNames(flags []cli.Flag) string {
 	var names []string
-	for _, f := range ownFlags(c) {
+	for _, f := range flags {
 		name, _ := optionRow(f)
 		names = append(names, name)
 	}
-	if len(names) > 0 {
-		fmt.Fprintf(b, "\n%s\n", strings.Join(names, ", "))
-	}
+	return strings.Join(names, ", ")
 }
 
 // optionList returns a list of options. Options with the same text share an item.
