@@ -9,13 +9,15 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// A Question configures a comparison.
+// A PriceQuestion configures a comparison.
 type PriceQuestion struct {
 	Mix    bool
 	Series []string        // nil means all
 	Target *measure.Target // nil means the most informative work
 	// Baseline selects the point by which times and costs are divided; nil means the smallest worker count.
 	Baseline []scaling.Condition
+	// Confidence is the level of intervals; 0 means 0.95.
+	Confidence float64
 }
 
 // Compare compares the points of curves by time on the training clock and by cost. Without a target it uses the
@@ -28,7 +30,7 @@ func (t *Tariff) Compare(curves []scaling.Curve, observations []scaling.Observat
 	if len(q.Series) > 0 {
 		list = slices.DeleteFunc(list, func(c cost.Configuration) bool { return !slices.Contains(q.Series, c.Series) })
 	}
-	bill := &cost.Comparison{Currency: t.Currency, Options: cost.Options{Energy: t.Energy, Work: usualWork(curves, observations), Baseline: q.Baseline}}
+	bill := &cost.Comparison{Currency: t.Currency, Options: cost.Options{Energy: t.Energy, Work: usualWork(curves, observations), Baseline: q.Baseline, Confidence: q.Confidence}}
 	if q.Target != nil {
 		bill.Options.Work = cost.Work{Target: q.Target}
 	}

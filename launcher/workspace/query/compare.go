@@ -81,10 +81,11 @@ func (r *Reader) Compare(ctx context.Context, o Comparison) (*Compared, error) {
 			c.Warnings = append(c.Warnings, text+": "+w)
 		}
 	}
-	confidence, told, err := lookedAt(ctx, db, slices.Concat(sides[0], sides[1]))
+	list, err := lookedAt(ctx, db, slices.Concat(sides[0], sides[1]))
 	if err != nil {
 		return nil, workspace.StoreError(err)
 	}
+	confidence, told := testLevel(list)
 	c.Warnings = append(c.Warnings, told...)
 	c.Comparison, err = compare.Runs(sides[0], sides[1], c.Measure, compare.Options{Mix: o.Mix, Confidence: confidence})
 	if err != nil {

@@ -50,6 +50,11 @@ func (r *Reader) Cost(ctx context.Context, o Costs) (*Bill, error) {
 	if err != nil {
 		return nil, err
 	}
+	var told []string
+	if compare.Confidence, told, err = r.intervalLevel(ctx, observations); err != nil {
+		return nil, err
+	}
+	warnings = append(warnings, told...)
 	clock := workspace.Clock(o.Clock)
 	if clock == workspace.TrainClock {
 		if compare, clock, err = o.work(compare, observations); err != nil {

@@ -8,7 +8,6 @@ import (
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/decide"
 	"github.com/scalebench/scalebench/launcher/workspace"
-	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/advice"
 	"github.com/scalebench/scalebench/metrics/scaling/sequential"
@@ -89,19 +88,13 @@ func (v *adviser) results(ctx context.Context, o Question, d sequential.Design) 
 // designed sets the design of the question if the study was analysed while it was still growing:
 // its intervals must then be wider. It returns a warning that says so.
 func (o *Question) designed(ctx context.Context, db *store.Store, name string) ([]string, error) {
-	looks, err := db.Looks(ctx, name)
-	if err != nil || len(looks) == 0 || o.Design != nil {
+	if o.Design != nil {
+		return nil, nil
+	}
+	l, err := lookedStudy(ctx, db, name)
+	if err != nil || l == nil {
 		return nil, err
 	}
-	d, err := sequential.NewDesign(looks[len(looks)-1].Most)
-	if err != nil {
-		return nil, err
-	}
-	o.Design = &d
-	n := 0
-	for _, l := range looks {
-		n = max(n, l.Number)
-	}
-	return []string{fmt.Sprintf("the study had %s, so intervals have %s each, and all looks together %s",
-		number.Count(n, "interim look"), number.ExactPercent(d.Confidence), number.ExactPercent(sequential.Level))}, nil
+	o.Design = &l.design
+	return []string{l.intervals()}, nil
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/compare"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
@@ -14,30 +15,80 @@ import (
 	"github.com/scalebench/scalebench/metrics/store"
 )
 
-// lookedAt returns the confidence level with which the runs must be tested. A study that was
-// analysed several times while it grew needs a higher one; a warning names such studies. It returns
-// 0 if there is none: the usual level applies.
-func lookedAt(ctx context.Context, db *store.Store, runs []scaling.Observation) (confidence float64, warnings []string, err error) {
+// A looked study was analysed several times while it grew: it had interim looks.
+type looked struct {
+	study  string
+	looks  int
+	design sequential.Design
+}
+
+// lookedAt returns the studies of the runs that had interim looks.
+func lookedAt(ctx context.Context, db *store.Store, runs []scaling.Observation) (list []looked, err error) {
 	seen := map[string]bool{}
 	for _, o := range runs {
 		if seen[o.Study] {
 			continue
 		}
 		seen[o.Study] = true
-		looks, err := db.Looks(ctx, o.Study)
+		one, err := lookedStudy(ctx, db, o.Study)
 		if err != nil {
-			return 0, nil, err
+			return nil, err
 		}
-		if len(looks) == 0 {
-			continue
+		if one != nil {
+			list = append(list, *one)
 		}
-		d, err := sequential.NewDesign(looks[len(looks)-1].Most)
-		if err != nil {
-			return 0, nil, err
-		}
-		own := d.TestConfidence()
+	}
+	return list, nil
+}
+
+// lookedStudy returns the interim looks of a study; nil if it had none.
+func lookedStudy(ctx context.Context, db *store.Store, name string) (*looked, error) {
+	looks, err := db.Looks(ctx, name)
+	if err != nil || len(looks) == 0 {
+		return nil, err
+	}
+	l := &looked{study: name}
+	if l.design, err = sequential.NewDesign(looks[len(looks)-1].Most); err != nil {
+		return nil, err
+	}
+	for _, one := range looks {
+		l.looks = max(l.looks, one.Number)
+	}
+	return l, nil
+}
+
+// intervals returns a warning: which level the intervals of the study have.
+func (l *looked) intervals() string {
+	return fmt.Sprintf("study %s had %s, so intervals have %s each, and all looks together %s",
+		l.study, number.Count(l.looks, "interim look"), number.ExactPercent(l.design.Confidence), number.ExactPercent(sequential.Level))
+}
+
+// testLevel returns the confidence level with which runs of these studies must be tested, and a
+// warning for each study. It returns 0 if there is none: the usual level applies.
+func testLevel(list []looked) (confidence float64, warnings []string) {
+	for _, l := range list {
+		own := l.design.TestConfidence()
 		confidence = max(confidence, own)
-		warnings = append(warnings, fmt.Sprintf("study %s had interim looks, so a difference is tested at a level of %.2g %%, and all looks together at 5 %%", o.Study, 100*(1-own)))
+		warnings = append(warnings, fmt.Sprintf("study %s had interim looks, so a difference is tested at a level of %.2g %%, and all looks together at 5 %%", l.study, 100*(1-own)))
+	}
+	return confidence, warnings
+}
+
+// intervalLevel returns the confidence level that intervals over the runs must have, and a warning
+// for each study with interim looks. It returns 0 if there is none: the usual level applies.
+func (r *Reader) intervalLevel(ctx context.Context, runs []scaling.Observation) (confidence float64, warnings []string, err error) {
+	db, err := r.Open()
+	if err != nil {
+		return 0, nil, err
+	}
+	defer db.Close()
+	list, err := lookedAt(ctx, db, runs)
+	if err != nil {
+		return 0, nil, workspace.StoreError(err)
+	}
+	for _, l := range list {
+		confidence = max(confidence, l.design.Confidence)
+		warnings = append(warnings, l.intervals())
 	}
 	return confidence, warnings, nil
 }

@@ -48,7 +48,11 @@ func (r *Reader) Priced(ctx context.Context, a *Analysis, o Question, siteFile s
 	if err != nil {
 		return nil, err
 	}
-	bill, err := tariff.Compare(a.Curves, a.Observations, workspace.PriceQuestion{Mix: o.Mix, Series: o.Series, Target: target, Baseline: a.Baseline})
+	q := workspace.PriceQuestion{Mix: o.Mix, Series: o.Series, Target: target, Baseline: a.Baseline}
+	if a.design != nil {
+		q.Confidence = a.design.Confidence
+	}
+	bill, err := tariff.Compare(a.Curves, a.Observations, q)
 	if err != nil {
 		return nil, &workspace.Error{Err: err}
 	}

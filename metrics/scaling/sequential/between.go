@@ -14,8 +14,8 @@ import (
 // measured neighbours, add has the middle count on each side, if it may be a better answer.
 // no are candidates next to the answer that cannot be better.
 //
-// With a deadline only a smaller count can be better; with a budget or a minimum efficiency
-// only a larger count. Without limits, a count can be better only if it may exceed the
+// With a deadline only a smaller count can be better, whatever the other limits; with a budget or a
+// minimum efficiency alone, only a larger count. Without limits, a count can be better only if it may exceed the
 // answer by more than decision.Equivalent. Its speed has an upper bound: if log(speed) is a
 // concave function of log(workers), it lies below the lines through the measured counts on
 // either side.
@@ -48,8 +48,10 @@ func (q Question) Between(l *Look, candidates []int) (add, no []int) {
 	return add, no
 }
 
-func (q Question) mayBeSmaller() bool { return q.Wish.Budget == 0 && q.Wish.MinEfficiency == 0 }
-func (q Question) mayBeLarger() bool  { return q.Wish.Deadline == 0 }
+func (q Question) mayBeSmaller() bool {
+	return q.Wish.Deadline > 0 || q.Wish.Budget == 0 && q.Wish.MinEfficiency == 0
+}
+func (q Question) mayBeLarger() bool { return q.Wish.Deadline == 0 }
 
 // distance returns twice the distance of n from the middle between the counts low and high.
 func distance(n, low, high int) int {

@@ -31,6 +31,8 @@ func TestBetween(t *testing.T) {
 		{"no side", advice.Options{}, flat, []int{3, 5, 6, 7, 12}, nil, []int{3, 5, 6, 7}},
 		// 1000 samples take 10, 5.3, 2.9 and 2.5 s: 4 workers do it in 4 s, and 3 may.
 		{"deadline", limited(advice.Options{Deadline: 4}), runs, []int{3, 5, 6, 7}, []int{3}, nil},
+		// 4 workers also keep an efficiency of 60 %, and 3 keep a higher one.
+		{"deadline and efficiency", limited(advice.Options{Deadline: 4, MinEfficiency: 0.6}), runs, []int{3, 5, 6, 7}, []int{3}, nil},
 		// The efficiencies are 95, 85 and 50 %: the most at 80 % are 4 workers, and 6 may be more.
 		{"efficiency", advice.Options{MinEfficiency: 0.8}, runs, []int{3, 5, 6, 7}, []int{6}, nil},
 	} {
