@@ -13,7 +13,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/workspace/query"
 	"github.com/scalebench/scalebench/metrics/cost"
 	"github.com/scalebench/scalebench/metrics/measure"
-	"github.com/scalebench/scalebench/metrics/report/tables"
+	"github.com/scalebench/scalebench/metrics/report"
 	"github.com/scalebench/scalebench/metrics/scaling/advice"
 	"github.com/scalebench/scalebench/metrics/scaling/sensitivity"
 	"github.com/scalebench/scalebench/metrics/table"
@@ -193,14 +193,14 @@ func (s *session) printAdvice(a *query.Advised) error {
 	case table.FormatJSON:
 		return s.printJSON(a.Whole())
 	case table.FormatCSV:
-		return s.print(tables.AdviceData(list))
+		return s.print(report.AdviceData(list))
 	}
 	if len(list) > 1 {
-		answers := tables.Answers(a.Curves, list, a.Wish)
+		answers := report.Answers(a.Curves, list, a.Wish)
 		if !s.verbose {
 			answers.Notes = append(answers.Notes, "The candidates of one series: --series NAME; of every series: -v.")
 		}
-		best := cmp.Or(tables.Best(list, a.Wish), "No configuration can be recommended; the reasons are below.")
+		best := cmp.Or(report.Best(list, a.Wish), "No configuration can be recommended; the reasons are below.")
 		if err := s.printSaying(best, answers); err != nil || !s.verbose {
 			return err
 		}
@@ -219,7 +219,7 @@ func (s *session) printAdvice(a *query.Advised) error {
 			}
 			continue
 		}
-		if err := s.printSaying(sentences, tables.Advice(one, s.verbose)); err != nil {
+		if err := s.printSaying(sentences, report.Advice(one, s.verbose)); err != nil {
 			return err
 		}
 	}
@@ -235,7 +235,7 @@ func adviseRate(ctx context.Context, s *session, o adviseOptions) error {
 	}
 	if s.format == table.FormatJSON {
 		err = s.printJSON(a.Answers)
-	} else if t, sentence := tables.Rates(a.Answers, a.Load, a.Currency, s.forPeople()); sentence == "" {
+	} else if t, sentence := report.Rates(a.Answers, a.Load, a.Currency, s.forPeople()); sentence == "" {
 		err = s.print(t)
 	} else {
 		err = s.printSaying(sentence, t)

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/scalebench/scalebench/launcher/workspace/query"
-	"github.com/scalebench/scalebench/metrics/report/tables"
+	"github.com/scalebench/scalebench/metrics/report"
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
@@ -19,7 +19,7 @@ func adviseSpec(ctx context.Context, s *session, o adviseOptions) error {
 	if s.forPeople() {
 		err = s.printSpec(n)
 	} else {
-		err = s.print(tables.SpecData(n.Answers, n.Markets, n.Currency, n.Command, n.Warnings))
+		err = s.print(report.SpecData(n.Answers, n.Markets, n.Currency, n.Command, n.Warnings))
 	}
 	if err != nil {
 		return err
@@ -38,21 +38,21 @@ func (s *session) printSpec(n *query.Needed) (err error) {
 		if i > 0 {
 			fmt.Fprintln(s.stdout)
 		}
-		sentence := tables.SpecSentence(a)
+		sentence := report.SpecSentence(a)
 		if n.Markets != nil {
-			sentence += " " + tables.MachinesSentence(a, n.Markets[i], n.Currency)
+			sentence += " " + report.MachinesSentence(a, n.Markets[i], n.Currency)
 		}
 		if len(a.Factors) == 0 { // nothing for a table
 			_, err = fmt.Fprintln(s.stdout, s.sentences(sentence))
 		} else {
-			err = s.printSaying(sentence, tables.Spec(a, how))
+			err = s.printSaying(sentence, report.Spec(a, how))
 		}
 		if err != nil {
 			return err
 		}
 		if n.Markets != nil {
 			fmt.Fprintln(s.stdout)
-			if err := s.print(tables.Machines(a, n.Markets[i], n.Currency, how)); err != nil {
+			if err := s.print(report.Machines(a, n.Markets[i], n.Currency, how)); err != nil {
 				return err
 			}
 		}
@@ -67,14 +67,14 @@ func advisePhases(ctx context.Context, s *session, o adviseOptions, studies []st
 		return err
 	}
 	if s.forPeople() {
-		if sentence := tables.PhasesSentence(p.Phases, p.Currency); sentence != "" {
+		if sentence := report.PhasesSentence(p.Phases, p.Currency); sentence != "" {
 			fmt.Fprintf(s.stdout, "%s\n\n", s.sentences(sentence)) // print reports if it failed
 		}
-		if err := s.print(tables.Phases(p.Phases, p.Currency)); err != nil {
+		if err := s.print(report.Phases(p.Phases, p.Currency)); err != nil {
 			return err
 		}
 		s.note("`%s advise STUDY --spec` says of one study which amounts were tried, and what to measure next.", appName)
-	} else if err := s.print(tables.PhasesData(p.Phases, p.Currency, p.Warnings)); err != nil {
+	} else if err := s.print(report.PhasesData(p.Phases, p.Currency, p.Warnings)); err != nil {
 		return err
 	}
 	s.doubtAll(strings.Join(p.Names, " "), p.Warnings...)

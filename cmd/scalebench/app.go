@@ -9,7 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/scalebench/scalebench/metrics/report/tables"
+	"github.com/scalebench/scalebench/metrics/report"
 )
 
 const appName = "scalebench"
@@ -209,6 +209,6 @@ func helpCommand(s *session) *cli.Command {
 			if c.Args().First() != helpMeasures {
 				return nil
 			}
-			return s.print(tables.DeclaredMeasures())
+			return s.print(report.DeclaredMeasures())
 		}}
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/workspace/query"
 	"github.com/scalebench/scalebench/metrics/number"
-	"github.com/scalebench/scalebench/metrics/report/tables"
+	"github.com/scalebench/scalebench/metrics/report"
 )
 
 type compareOptions struct {
@@ -52,7 +52,7 @@ func runCompare(ctx context.Context, s *session, o compareOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := s.printEither(tables.Contrast(c.Comparison, c.Measure, o.A, o.B), tables.ContrastData(c.Comparison, c.Measure)); err != nil {
+	if err := s.printEither(report.Contrast(c.Comparison, c.Measure, o.A, o.B), report.ContrastData(c.Comparison, c.Measure)); err != nil {
 		return err
 	}
 	if c.OtherDays != "" && !s.forPeople() {

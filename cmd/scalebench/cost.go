@@ -8,7 +8,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/workspace/query"
 	"github.com/scalebench/scalebench/metrics/cost"
-	"github.com/scalebench/scalebench/metrics/report/tables"
+	"github.com/scalebench/scalebench/metrics/report"
 )
 
 type costOptions struct {
@@ -48,7 +48,7 @@ func runCost(ctx context.Context, s *session, o costOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := s.printEither(tables.Cost(bill.Rows, bill.Currency, bill.Options), tables.CostData(bill.Rows, bill.Currency, bill.Options)); err != nil {
+	if err := s.printEither(report.Cost(bill.Rows, bill.Currency, bill.Options), report.CostData(bill.Rows, bill.Currency, bill.Options)); err != nil {
 		return err
 	}
 	s.doubtAll(bill.Study, bill.Warnings...)

@@ -13,7 +13,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/extract"
-	"github.com/scalebench/scalebench/metrics/report/tables"
+	"github.com/scalebench/scalebench/metrics/report"
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
@@ -107,11 +107,11 @@ func runExtract(ctx context.Context, s *session, o extractOptions, file string) 
 		contents, notes = append(contents, r), append(notes, r.Notes...)
 	}
 	if o.dry {
-		shown := tables.ShownRows
+		shown := report.ShownRows
 		if s.format == table.FormatJSON || s.format == table.FormatCSV {
 			shown = math.MaxInt
 		}
-		return s.print(tables.Findings(contents, notes, shown))
+		return s.print(report.Findings(contents, notes, shown))
 	}
 	w := bufio.NewWriter(s.stdout)
 	for i := range contents {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/workspace/query"
 	"github.com/scalebench/scalebench/metrics/number"
-	"github.com/scalebench/scalebench/metrics/report/tables"
+	"github.com/scalebench/scalebench/metrics/report"
 )
 
 type historyOptions struct {
@@ -47,7 +47,7 @@ func runHistory(ctx context.Context, s *session, o historyOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := s.print(tables.History(past.Traces, past.Marks, past.Measure)); err != nil {
+	if err := s.print(report.History(past.Traces, past.Marks, past.Measure)); err != nil {
 		return err
 	}
 	s.doubtAll(o.Study, past.Warnings...)

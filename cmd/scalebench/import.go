@@ -8,7 +8,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/extract"
-	"github.com/scalebench/scalebench/metrics/report/tables"
+	"github.com/scalebench/scalebench/metrics/report"
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
@@ -55,7 +55,7 @@ func importCommand(s *session) *cli.Command {
 func runImport(ctx context.Context, s *session, o importOptions, files []string) error {
 	spareMemory()
 	o.LogInfo, o.Sets, o.Labels = o.asked(), o.sets.Value(), o.labels.Value()
-	listed := tables.NewImported(!s.forPeople())
+	listed := report.NewImported(!s.forPeople())
 	var err error
 	if o.dry {
 		err = workspace.DryRunImport(s.workspace(), o.ImportOptions, files, func(r workspace.ImportedRun) { listed.Add(r.Imported, &r.Result, "", "not stored") })

@@ -7,7 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/launcher/workspace/query"
-	"github.com/scalebench/scalebench/metrics/report/tables"
+	"github.com/scalebench/scalebench/metrics/report"
 	"github.com/scalebench/scalebench/metrics/scaling/predict"
 	"github.com/scalebench/scalebench/metrics/table"
 )
@@ -76,10 +76,10 @@ func (s *session) printPredictions(list []*predict.Answer) error {
 	case table.FormatJSON:
 		return s.printJSON(list)
 	case table.FormatCSV:
-		return s.print(tables.PredictionData(list))
+		return s.print(report.PredictionData(list))
 	}
 	for i, a := range list {
-		sentence := tables.PredictionSentence(a)
+		sentence := report.PredictionSentence(a)
 		if len(list) > 1 {
 			sentence = a.Series + ": " + sentence
 		}
@@ -90,7 +90,7 @@ func (s *session) printPredictions(list []*predict.Answer) error {
 		if len(a.Measured) == 0 {
 			_, err = fmt.Fprintln(s.stdout, s.sentences(sentence))
 		} else {
-			err = s.printSaying(sentence, tables.Prediction(a))
+			err = s.printSaying(sentence, report.Prediction(a))
 		}
 		if err != nil {
 			return err

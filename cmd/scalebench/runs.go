@@ -11,7 +11,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/launcher/workspace/query"
 	"github.com/scalebench/scalebench/metrics/measure"
-	"github.com/scalebench/scalebench/metrics/report/tables"
+	"github.com/scalebench/scalebench/metrics/report"
 	"github.com/scalebench/scalebench/metrics/store"
 	"github.com/scalebench/scalebench/metrics/table"
 )
@@ -60,7 +60,7 @@ func runRuns(ctx context.Context, s *session, o runsOptions) error {
 	if filter.Limit > 0 {
 		filter.Limit++ // detect whether there are more
 	}
-	list := append([]measure.Measure{}, tables.RunMeasures...)
+	list := append([]measure.Measure{}, report.RunMeasures...)
 	for _, name := range o.metrics.Value() {
 		m, err := query.FindMeasure(ctx, db, name)
 		if err != nil {
@@ -71,7 +71,7 @@ func runRuns(ctx context.Context, s *session, o runsOptions) error {
 		}
 	}
 	people := s.format == table.FormatTable || s.format == table.FormatMarkdown
-	timed := people && len(list) == len(tables.RunMeasures)
+	timed := people && len(list) == len(report.RunMeasures)
 	if timed {
 		m, err := measure.Find(measure.RunSeconds)
 		if err != nil {
@@ -92,7 +92,7 @@ func runRuns(ctx context.Context, s *session, o runsOptions) error {
 		return slices.ContainsFunc(rows, func(r store.RunRow) bool { return r.Values[i] != nil })
 	}
 	if timed && (has(0) || !has(len(list)-1)) {
-		list = list[:len(tables.RunMeasures)]
+		list = list[:len(report.RunMeasures)]
 		for i := range rows {
 			rows[i].Values = rows[i].Values[:len(list)]
 		}
@@ -105,9 +105,9 @@ func runRuns(ctx context.Context, s *session, o runsOptions) error {
 		if err := db.Describe(ctx, rows); err != nil {
 			return workspace.StoreError(err)
 		}
-		rows = tables.InOrder(rows)
+		rows = report.InOrder(rows)
 	}
-	if err := s.print(tables.Runs(rows, list)); err != nil {
+	if err := s.print(report.Runs(rows, list)); err != nil {
 		return err
 	}
 	switch {

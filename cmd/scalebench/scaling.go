@@ -8,7 +8,7 @@ import (
 
 	"github.com/scalebench/scalebench/metrics/clean"
 	"github.com/scalebench/scalebench/metrics/measure"
-	"github.com/scalebench/scalebench/metrics/report/tables"
+	"github.com/scalebench/scalebench/metrics/report"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/table"
 )
@@ -40,20 +40,20 @@ func runScaling(ctx context.Context, s *session, o curveOptions) error {
 	}
 	switch {
 	case o.Measure != "":
-		err = s.print(tables.Measure(a.Curves, a.Measures[0], a.Warnings...))
+		err = s.print(report.Measure(a.Curves, a.Measures[0], a.Warnings...))
 	case !a.Kind.Trains && len(a.Measures) == 0:
 		return a.Trainings()
 	case !a.Kind.Trains:
-		err = s.print(tables.Measures(a.Curves, a.Measures, a.Warnings...))
+		err = s.print(report.Measures(a.Curves, a.Measures, a.Warnings...))
 	case a.BaseError != nil && a.NoBase.Silent(len(a.Curves)):
 		s.warnOn(a, false)
 		return a.BaseError
 	case s.format == table.FormatJSON:
 		err = s.printRows(scaling.Rows(a.Curves))
 	case s.format == table.FormatCSV:
-		err = s.print(tables.ScalingData(scaling.Rows(a.Curves)))
+		err = s.print(report.ScalingData(scaling.Rows(a.Curves)))
 	default:
-		err = s.print(tables.Scaling(a.Curves, a.Warnings...))
+		err = s.print(report.Scaling(a.Curves, a.Warnings...))
 	}
 	if err != nil {
 		return err
@@ -69,7 +69,7 @@ func runScaling(ctx context.Context, s *session, o curveOptions) error {
 
 // printRows prints the rows as a JSON list, one object per line.
 func (s *session) printRows(rows []scaling.Row) error {
-	text, err := tables.ScalingJSON(rows)
+	text, err := report.ScalingJSON(rows)
 	if err != nil {
 		return err
 	}

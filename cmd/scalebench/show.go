@@ -9,7 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/launcher/workspace"
-	"github.com/scalebench/scalebench/metrics/report/tables"
+	"github.com/scalebench/scalebench/metrics/report"
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
@@ -35,7 +35,7 @@ func runShow(ctx context.Context, s *session, run string) error {
 		return workspace.StoreError(err)
 	}
 	w := bufio.NewWriter(s.stdout)
-	if err := table.WriteSections(w, tables.Run(d), s.format, screenOf(s.stdout)); err != nil {
+	if err := table.WriteSections(w, report.Run(d), s.format, screenOf(s.stdout)); err != nil {
 		return err
 	}
 	if err := w.Flush(); err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/launcher/workspace/query"
 	"github.com/scalebench/scalebench/metrics/measure"
-	"github.com/scalebench/scalebench/metrics/report/tables"
+	"github.com/scalebench/scalebench/metrics/report"
 )
 
 // studyOrCommand names the operands of commands that take a study or a command.
@@ -77,7 +77,7 @@ func (s *session) timing(ctx context.Context, w *workspace.Work) error {
 		}
 		return 0
 	})
-	if err := s.printEither(tables.Timing(a.Curves), tables.Measures(a.Curves, beside)); err != nil {
+	if err := s.printEither(report.Timing(a.Curves), report.Measures(a.Curves, beside)); err != nil {
 		return err
 	}
 	s.warnOn(a, s.forPeople())

@@ -1,11 +1,15 @@
-// Package report formats a study for reading: first the answer, then the figures, their
-// tables, how the numbers were computed, and where they come from. The output is one HTML
-// page, or Markdown with its figures in files next to it.
+// Package report says in tables and on a page what was found: curves, costs, advice, comparisons, histories, runs.
 //
-// The page is a single file that loads nothing: no script, font or image from elsewhere,
-// and a content security policy that forbids them. So it can be mailed, archived with a
-// paper, and opened offline, and a hostile string from a log can do no harm. The caller
-// supplies all content; this package computes nothing.
+// Each kind of result has a function that returns a table for people, with units, intervals and
+// notes. Where programs need another one, a function with the suffix Data returns it, with
+// unrounded values in base units. Package metrics/table prints tables.
+//
+// A Report is a study for reading: first the answer, then the figures, their tables, how the
+// numbers were computed, and where they come from. ReportedStudy assembles it (study.go). The
+// output is one HTML page, or Markdown with its figures in files next to it. The page is a single
+// file that loads nothing: no script, font or image from elsewhere, and a content security policy
+// that forbids them. So it can be mailed, archived with a paper, and opened offline, and a hostile
+// string from a log can do no harm.
 package report
 
 import (

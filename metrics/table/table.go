@@ -1,5 +1,5 @@
 // Package table prints rows as text, Markdown, CSV or JSON, all from one description
-// of the columns. Package metrics/report/tables decides what tables contain;
+// of the columns. Package metrics/report decides what tables contain;
 // metrics/number formats numbers.
 package table
 

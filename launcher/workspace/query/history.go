@@ -9,7 +9,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/compare"
 	"github.com/scalebench/scalebench/metrics/measure"
-	"github.com/scalebench/scalebench/metrics/report/tables"
+	"github.com/scalebench/scalebench/metrics/report"
 	"github.com/scalebench/scalebench/metrics/store"
 )
 
@@ -24,7 +24,7 @@ type History struct {
 // Past holds the values of a measure over time, for each point.
 type Past struct {
 	Measure      measure.Measure
-	Traces       []tables.Trace
+	Traces       []report.Trace
 	Marks        map[int64]store.RunMark
 	Runs, Points int
 	Judged       int // number of points with enough runs for an alarm
@@ -70,7 +70,7 @@ func (r *Reader) Past(ctx context.Context, o History) (*Past, error) {
 		if o.Changed && len(segments) < 2 && alarm == nil {
 			continue
 		}
-		past.Traces = append(past.Traces, tables.Trace{Point: p.Point, Segments: segments, Alarm: alarm})
+		past.Traces = append(past.Traces, report.Trace{Point: p.Point, Segments: segments, Alarm: alarm})
 		if alarm != nil {
 			ids = append(ids, alarm.Since.Run)
 		}
@@ -104,7 +104,7 @@ func (p *Past) Alarm(limit float64) error {
 	}
 	for _, trace := range p.Traces {
 		if a := trace.Alarm; a != nil && !(float64(p.Measure.Worse())*(a.Ratio-1) < limit) { // also if there is no ratio (NaN)
-			return errors.New(tables.AlarmText(trace, p.Marks, p.Measure))
+			return errors.New(report.AlarmText(trace, p.Marks, p.Measure))
 		}
 	}
 	return nil

@@ -10,7 +10,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/measure"
-	"github.com/scalebench/scalebench/metrics/report/tables"
+	"github.com/scalebench/scalebench/metrics/report"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/sensitivity"
 )
@@ -18,7 +18,7 @@ import (
 // Phased holds the resources that several studies need, one phase per study.
 type Phased struct {
 	Names    []string // names of the studies
-	Phases   []tables.Phase
+	Phases   []report.Phase
 	Currency string
 	Warnings []string
 	Answered bool  // every study has an answer
@@ -55,7 +55,7 @@ func (r *Reader) Phases(ctx context.Context, o Wish, studies []string) (*Phased,
 		}
 		p.Currency = cmp.Or(n.Currency, p.Currency)
 		for i, a := range n.Answers {
-			phase := tables.Phase{Study: name, Kind: kindOf(a, n.obs), Answer: a}
+			phase := report.Phase{Study: name, Kind: kindOf(a, n.obs), Answer: a}
 			if n.Markets != nil {
 				phase.Market = &n.Markets[i]
 			}
@@ -145,7 +145,7 @@ func (r *Reader) Enough(ctx context.Context, o Wish) (*Needed, error) {
 		}
 	}
 	for _, a := range list {
-		for _, w := range tables.SpecWarnings(a) {
+		for _, w := range report.SpecWarnings(a) {
 			if !slices.Contains(warnings, w) {
 				warnings = append(warnings, w)
 			}

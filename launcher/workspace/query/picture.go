@@ -12,7 +12,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/cost"
 	"github.com/scalebench/scalebench/metrics/figure"
 	"github.com/scalebench/scalebench/metrics/measure"
-	"github.com/scalebench/scalebench/metrics/report/tables"
+	"github.com/scalebench/scalebench/metrics/report"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/sensitivity"
 )
@@ -152,7 +152,7 @@ func (r *Reader) pictureRanks(ctx context.Context, o Figure) (*Picture, error) {
 		return p, err
 	}
 	defer db.Close()
-	p.Data.Ranks, err = tables.RankSteps(ctx, db, p.Analysis.Curves)
+	p.Data.Ranks, err = report.RankSteps(ctx, db, p.Analysis.Curves)
 	return p, err
 }
 
@@ -222,7 +222,7 @@ func (r *Reader) pictureResources(ctx context.Context, o Figure) (*Picture, erro
 	if err != nil {
 		return nil, err
 	}
-	return &Picture{Data: figure.Data{Resources: n.Answers, Amount: tables.Amount}, Options: figure.Options{Title: o.Title}, Name: name, Warnings: n.Warnings}, nil
+	return &Picture{Data: figure.Data{Resources: n.Answers, Amount: report.Amount}, Options: figure.Options{Title: o.Title}, Name: name, Warnings: n.Warnings}, nil
 }
 
 // pictureRun reads the telemetry of one run: what it used of each resource over time.

@@ -10,7 +10,6 @@ import (
 	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/report"
-	"github.com/scalebench/scalebench/metrics/report/tables"
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
@@ -26,7 +25,7 @@ func (r *Reader) Report(ctx context.Context, o Wish, title string) (*report.Repo
 	if err != nil || len(a.Observations) == 0 {
 		return nil, a, err
 	}
-	of := tables.ReportedStudy{Name: a.Observations[0].Study, Observations: a.Observations, Curves: a.Curves, Warnings: a.Warnings, NoBase: a.NoBase, Kind: a.Kind,
+	of := report.ReportedStudy{Name: a.Observations[0].Study, Observations: a.Observations, Curves: a.Curves, Warnings: a.Warnings, NoBase: a.NoBase, Kind: a.Kind,
 		Program: "scalebench " + r.Version}
 	if a.design != nil {
 		of.Looks = len(a.design.Tests())
@@ -65,7 +64,7 @@ func (r *Reader) Report(ctx context.Context, o Wish, title string) (*report.Repo
 
 // bill adds the study's costs to the report, computed as its kind of workload requires. Without
 // prices it adds the reason instead; this is only an error if the user named a site file.
-func (r *Reader) bill(ctx context.Context, of *tables.ReportedStudy, a *Analysis, o Wish) error {
+func (r *Reader) bill(ctx context.Context, of *report.ReportedStudy, a *Analysis, o Wish) error {
 	switch {
 	case a.Kind.Clock != "":
 		if of.Bill, of.Unpriced = r.Priced(ctx, a, o.Question, o.Site, nil); o.Site != "" {
@@ -81,7 +80,7 @@ func (r *Reader) bill(ctx context.Context, of *tables.ReportedStudy, a *Analysis
 
 // demand adds the costs of a service against the demand to the report. It adds nothing unless there
 // are prices, and runs that searched for the highest rate within the latency limit.
-func (r *Reader) demand(ctx context.Context, of *tables.ReportedStudy, o Wish) error {
+func (r *Reader) demand(ctx context.Context, of *report.ReportedStudy, o Wish) error {
 	tariff, err := r.Prices(ctx, o.Study, o.Site)
 	if errors.Is(err, workspace.ErrNoPrices) && o.Site == "" {
 		return nil
@@ -101,16 +100,16 @@ func (r *Reader) demand(ctx context.Context, of *tables.ReportedStudy, o Wish) e
 
 // frames returns the further sections of a report, each with measures along one axis: measures that
 // the runs' programs report, and those of workloads other than trainings.
-func (r *Reader) frames(ctx context.Context, a *Analysis, o Question) ([]tables.ReportFrame, error) {
+func (r *Reader) frames(ctx context.Context, a *Analysis, o Question) ([]report.ReportFrame, error) {
 	measured := func(curves []scaling.Curve, list []measure.Measure) []measure.Measure {
 		return slices.DeleteFunc(slices.Clone(list), func(m measure.Measure) bool {
 			return !slices.ContainsFunc(curves, func(c scaling.Curve) bool { return c.Measured(m.Name) })
 		})
 	}
-	var list []tables.ReportFrame
+	var list []report.ReportFrame
 	add := func(id, title string, curves []scaling.Curve, of []measure.Measure) {
 		if of = measured(curves, of); len(of) > 0 {
-			list = append(list, tables.ReportFrame{ID: id, Title: title, Curves: curves, Measures: of})
+			list = append(list, report.ReportFrame{ID: id, Title: title, Curves: curves, Measures: of})
 		}
 	}
 	if a.Kind.Trains {

@@ -1,4 +1,4 @@
-package tables
+package report
 
 import (
 	"errors"
@@ -10,7 +10,6 @@ import (
 
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
-	"github.com/scalebench/scalebench/metrics/report"
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
@@ -68,7 +67,7 @@ func TestAnswerOfOwnFigures(t *testing.T) {
 	m := measure.Reported("tokens", "tokens/s", measure.Higher)
 	list := curves(t, m, 100, 300)
 	s := &ReportedStudy{Kind: measure.KindOf(""), Curves: list, Frames: []ReportFrame{{Curves: list, Measures: []measure.Measure{m}}}}
-	want := report.Answer{Lead: "Highest tokens with 2 workers: 300 tokens/s (one run, so no interval).",
+	want := Answer{Lead: "Highest tokens with 2 workers: 300 tokens/s (one run, so no interval).",
 		Reasons: []string{"No run reports its steps or reaches a target, so there is no advice on the number of workers."}}
 	if diff := cmp.Diff(want, s.answer()); diff != "" {
 		t.Error(diff)

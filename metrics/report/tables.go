@@ -1,10 +1,4 @@
-// Package tables turns results into tables: curves, costs, advice, comparisons, histories, runs.
-// It also assembles the report of a study (report.go).
-//
-// Each kind of result has a function that returns a table for people, with units, intervals and
-// notes. Where programs need another one, a function with the suffix Data returns it, with
-// unrounded values in base units. Package metrics/table prints tables.
-package tables
+package report
 
 import (
 	"github.com/scalebench/scalebench/metrics/number"

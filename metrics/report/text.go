@@ -1,4 +1,4 @@
-package tables
+package report
 
 import (
 	"cmp"
@@ -11,7 +11,6 @@ import (
 	"github.com/scalebench/scalebench/metrics/clean"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
-	"github.com/scalebench/scalebench/metrics/report"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/advice"
 	"github.com/scalebench/scalebench/metrics/store"
@@ -38,16 +37,16 @@ func withoutCommands(advised []*advice.Advice) []*advice.Advice {
 
 // answer returns the advice in the words of the advise command, and best, the sentences on the
 // best measured points. For several series, the best answer comes first and a table lists all.
-func answer(advised []*advice.Advice, curves []scaling.Curve, wish advice.Options, best []string) report.Answer {
+func answer(advised []*advice.Advice, curves []scaling.Curve, wish advice.Options, best []string) Answer {
 	advised = withoutCommands(advised)
 	if len(advised) != 1 {
-		r := report.Answer{Lead: best[0], Reasons: best[1:], Table: &report.Table{ID: "answers", Title: "Each configuration", Text: Answers(curves, advised, wish).Text()}}
+		r := Answer{Lead: best[0], Reasons: best[1:], Table: &Table{ID: "answers", Title: "Each configuration", Text: Answers(curves, advised, wish).Text()}}
 		if lead := Best(advised, wish); lead != "" {
 			r.Lead, r.Reasons = clean.Line(lead), best
 		}
 		return r
 	}
-	r := report.Answer{Lead: clean.Line(advised[0].Reason[0]), Table: &report.Table{ID: "candidates", Title: "Candidates", Text: Advice(advised[0], false).Text()}}
+	r := Answer{Lead: clean.Line(advised[0].Reason[0]), Table: &Table{ID: "candidates", Title: "Candidates", Text: Advice(advised[0], false).Text()}}
 	if second := advised[0].Reason[1]; second != "" {
 		r.Reasons = append(r.Reasons, clean.Line(second))
 	}
@@ -57,11 +56,11 @@ func answer(advised []*advice.Advice, curves []scaling.Curve, wish advice.Option
 
 // answer returns the answer of the report: the advice, if the kind of workload has one, and the
 // best value of each measure.
-func (s *ReportedStudy) answer() report.Answer {
+func (s *ReportedStudy) answer() Answer {
 	best := s.bests()
 	if s.Kind.Trains {
 		if len(best) > 0 && !trained(s.Curves) {
-			return report.Answer{Lead: best[0], Reasons: append(best[1:], "No run reports its steps or reaches a target, so there is no advice on the number of workers.")}
+			return Answer{Lead: best[0], Reasons: append(best[1:], "No run reports its steps or reaches a target, so there is no advice on the number of workers.")}
 		}
 		a := answer(s.Advised, s.Curves, s.Wish, bestMeasured(s.Curves))
 		a.Reasons = append(a.Reasons, best...)
@@ -71,9 +70,9 @@ func (s *ReportedStudy) answer() report.Answer {
 		return answer(s.Advised, s.Answered, s.Wish, best)
 	}
 	if best == nil {
-		return report.Answer{Lead: clean.Line(fmt.Sprintf("Measured in %s: %s.", number.Count(len(s.Observations), "run"), cmp.Or(strings.Join(s.judged(), ", "), "nothing")))}
+		return Answer{Lead: clean.Line(fmt.Sprintf("Measured in %s: %s.", number.Count(len(s.Observations), "run"), cmp.Or(strings.Join(s.judged(), ", "), "nothing")))}
 	}
-	return report.Answer{Lead: best[0], Reasons: best[1:]}
+	return Answer{Lead: best[0], Reasons: best[1:]}
 }
 
 // bests returns a sentence for each measure of the frames that says where it is best.
@@ -158,20 +157,20 @@ func better(m measure.Measure, a, b float64) bool {
 }
 
 // method returns the description of how the study's numbers are computed.
-func (s *ReportedStudy) method() []report.Fact {
+func (s *ReportedStudy) method() []Fact {
 	list := method
 	if !s.Kind.Trains {
-		list = slices.DeleteFunc(slices.Clone(method), func(f report.Fact) bool { return f.Name != "Intervals" })
-		list = append([]report.Fact{{Name: "Unit of replication", Values: []string{"The run. Repeated measurements within a run share everything that varies between runs, so they do not count as repeats."}}}, list...)
+		list = slices.DeleteFunc(slices.Clone(method), func(f Fact) bool { return f.Name != "Intervals" })
+		list = append([]Fact{{Name: "Unit of replication", Values: []string{"The run. Repeated measurements within a run share everything that varies between runs, so they do not count as repeats."}}}, list...)
 	}
 	if s.Kind.Trains && len(s.Frames) > 0 {
-		list = append(slices.Clip(list), report.Fact{Name: "What the runs report", Values: []string{"As each run's own program or log states it, in its unit: one value a run, medians over runs. How it is measured is up to the program."}})
+		list = append(slices.Clip(list), Fact{Name: "What the runs report", Values: []string{"As each run's own program or log states it, in its unit: one value a run, medians over runs. How it is measured is up to the program."}})
 	}
 	return list
 }
 
 // method describes briefly how the numbers in the report of a training are computed.
-var method = []report.Fact{
+var method = []Fact{
 	{Name: "Unit of replication", Values: []string{"The run: one training with its own seed. Steps within a run share everything that varies between runs, so they do not count as repeats."}},
 	{Name: "Throughput", Values: []string{"Samples of all ranks over the sum of the slowest rank's step times, after warm-up: the run's long-term rate. The slow first step of each epoch counts once per epoch, and a disturbance lowers it. Evaluations are not included. A run that is still warming up after half of its steps has no throughput."}},
 	{Name: "Speedup", Values: []string{"The ratio of median throughputs, this point's over the base's; 1 at the base. Efficiency is the speedup times the base's workers over this point's."}},
@@ -273,13 +272,13 @@ func sureness(e *scaling.Estimate, interval string, runs int) string {
 }
 
 // provenance returns the facts about the origin of the numbers.
-func (s *ReportedStudy) provenance() []report.Fact {
-	var list []report.Fact
+func (s *ReportedStudy) provenance() []Fact {
+	var list []Fact
 	add := func(name string, values ...string) {
 		if len(values) == 0 {
 			values = []string{"not recorded"}
 		}
-		list = append(list, report.Fact{Name: name, Values: visibleAll(values)})
+		list = append(list, Fact{Name: name, Values: visibleAll(values)})
 	}
 	add("What was run", sharedParameters(s.Observations)...)
 	for _, c := range s.Curves {

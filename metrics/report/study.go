@@ -1,4 +1,4 @@
-package tables
+package report
 
 import (
 	"bytes"
@@ -13,7 +13,6 @@ import (
 	"github.com/scalebench/scalebench/metrics/figure"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
-	"github.com/scalebench/scalebench/metrics/report"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/advice"
 	"github.com/scalebench/scalebench/metrics/scaling/capacity"
@@ -116,11 +115,11 @@ func RankSteps(ctx context.Context, db *store.Store, curves []scaling.Curve) ([]
 
 // Report returns the report. If title is "", the title is the study's name. Errors are those of
 // the database.
-func (s *ReportedStudy) Report(ctx context.Context, db *store.Store, title string) (*report.Report, error) {
+func (s *ReportedStudy) Report(ctx context.Context, db *store.Store, title string) (*Report, error) {
 	if err := s.read(ctx, db); err != nil {
 		return nil, err
 	}
-	r := &report.Report{
+	r := &Report{
 		Title:      clean.Line(title),
 		About:      s.about(),
 		Answer:     s.answer(),
@@ -140,11 +139,11 @@ func (s *ReportedStudy) Report(ctx context.Context, db *store.Store, title strin
 	if s.Bill != nil {
 		costs = Cost(s.Bill.Rows, s.Bill.Currency, s.Bill.Options)
 	} else if s.Unpriced != nil {
-		r.NotDrawn = append(r.NotDrawn, report.Fact{Name: figureTitle("cost"), Values: []string{clean.Line(s.Unpriced.Error())}})
+		r.NotDrawn = append(r.NotDrawn, Fact{Name: figureTitle("cost"), Values: []string{clean.Line(s.Unpriced.Error())}})
 	}
 	if len(s.Advised) > 1 {
 		for i, one := range s.Advised {
-			r.Tables = append(r.Tables, report.Table{ID: fmt.Sprintf("advice-%d", i+1), Title: "Candidates of " + clean.Line(one.Series), Text: Advice(one, false).Text()})
+			r.Tables = append(r.Tables, Table{ID: fmt.Sprintf("advice-%d", i+1), Title: "Candidates of " + clean.Line(one.Series), Text: Advice(one, false).Text()})
 		}
 	}
 	type part struct {
@@ -166,13 +165,13 @@ func (s *ReportedStudy) Report(ctx context.Context, db *store.Store, title strin
 	if len(s.rows) <= manyRuns {
 		parts = append(parts, part{"runs", "Every run", Runs(InOrder(s.rows), s.measuresOfRuns()), true})
 	} else {
-		r.NotDrawn = append(r.NotDrawn, report.Fact{Name: "Every run", Values: []string{fmt.Sprintf("a page lists at most %d runs; runs.csv, at the end, has all %d", manyRuns, len(s.rows))}})
+		r.NotDrawn = append(r.NotDrawn, Fact{Name: "Every run", Values: []string{fmt.Sprintf("a page lists at most %d runs; runs.csv, at the end, has all %d", manyRuns, len(s.rows))}})
 	}
 	for _, part := range parts {
 		if part.table == nil || len(part.table.Rows) == 0 {
 			continue
 		}
-		r.Tables = append(r.Tables, report.Table{ID: part.id + "-table", Title: part.title, Text: part.table.Text(), Folded: part.folded})
+		r.Tables = append(r.Tables, Table{ID: part.id + "-table", Title: part.title, Text: part.table.Text(), Folded: part.folded})
 	}
 	var err error
 	r.Downloads, err = s.downloads()
@@ -181,7 +180,7 @@ func (s *ReportedStudy) Report(ctx context.Context, db *store.Store, title strin
 
 // notDrawn records why a plot is missing. Plots that are missing for the same reason share one
 // entry.
-func notDrawn(r *report.Report, title, why string) {
+func notDrawn(r *Report, title, why string) {
 	title, why = clean.Line(title), clean.Line(why)
 	for i, f := range r.NotDrawn {
 		if slices.Equal(f.Values, []string{why}) {
@@ -189,11 +188,11 @@ func notDrawn(r *report.Report, title, why string) {
 			return
 		}
 	}
-	r.NotDrawn = append(r.NotDrawn, report.Fact{Name: title, Values: []string{why}})
+	r.NotDrawn = append(r.NotDrawn, Fact{Name: title, Values: []string{why}})
 }
 
 // figures draws every plot for which the study has data, and records why others are missing.
-func (s *ReportedStudy) figures(r *report.Report) {
+func (s *ReportedStudy) figures(r *Report) {
 	d := figure.Data{Observations: s.Observations, Ranks: s.ranks[:min(len(s.ranks), manySeries)], Bill: s.Bill, Demand: s.Demand, Currency: s.Currency}
 	if s.Kind.Trains {
 		d.Curves = s.Curves
@@ -216,8 +215,8 @@ func (s *ReportedStudy) figures(r *report.Report) {
 }
 
 // addText adds a plot to the report, or records why it is missing.
-func addText(r *report.Report, id, title string, draw func(figure.Options) (*figure.Drawing, error)) {
-	one, err := report.Draw(id, draw)
+func addText(r *Report, id, title string, draw func(figure.Options) (*figure.Drawing, error)) {
+	one, err := Draw(id, draw)
 	if err == nil {
 		r.Figures = append(r.Figures, one)
 		return
@@ -240,7 +239,7 @@ func (s *ReportedStudy) panelsOf(curves []scaling.Curve) string {
 }
 
 // frame draws plots of the measures of a frame.
-func (s *ReportedStudy) frame(r *report.Report, f ReportFrame) {
+func (s *ReportedStudy) frame(r *Report, f ReportFrame) {
 	d := figure.Data{Curves: f.Curves, Observations: s.Observations}
 	if y, x, ok := f.tradeoff(); ok {
 		addText(r, f.ID+"-tradeoff", y.Title+" against "+x.Title, func(o figure.Options) (*figure.Drawing, error) {
@@ -251,7 +250,7 @@ func (s *ReportedStudy) frame(r *report.Report, f ReportFrame) {
 	by := s.panelsOf(f.Curves)
 	for i, m := range f.Measures {
 		if i == manyMeasures {
-			r.NotDrawn = append(r.NotDrawn, report.Fact{Name: f.Title, Values: []string{fmt.Sprintf("%s more; `plot MEASURE` draws each", number.Count(len(f.Measures)-i, "measure"))}})
+			r.NotDrawn = append(r.NotDrawn, Fact{Name: f.Title, Values: []string{fmt.Sprintf("%s more; `plot MEASURE` draws each", number.Count(len(f.Measures)-i, "measure"))}})
 			return
 		}
 		if m.Better == measure.Neither && !s.Kind.Trains {
@@ -333,7 +332,7 @@ func (s *ReportedStudy) about() []string {
 }
 
 // downloads returns the data of the page for programs, unrounded and in base units.
-func (s *ReportedStudy) downloads() ([]report.Download, error) {
+func (s *ReportedStudy) downloads() ([]Download, error) {
 	curves := scaling.Rows(s.Curves)
 	costs := &table.Table{}
 	if s.Bill != nil {
@@ -359,7 +358,7 @@ func (s *ReportedStudy) downloads() ([]report.Download, error) {
 	if !s.Kind.Trains {
 		files = slices.DeleteFunc(files, func(f file) bool { return f.name == "scaling.csv" })
 	}
-	var list []report.Download
+	var list []Download
 	for _, d := range files {
 		if len(d.table.Rows) == 0 {
 			continue
@@ -372,7 +371,7 @@ func (s *ReportedStudy) downloads() ([]report.Download, error) {
 		if d.format == table.FormatJSON {
 			kind = "application/json"
 		}
-		list = append(list, report.Download{Name: d.name, About: d.about, Type: kind + ";charset=utf-8", Data: b.Bytes()})
+		list = append(list, Download{Name: d.name, About: d.about, Type: kind + ";charset=utf-8", Data: b.Bytes()})
 	}
 	if !s.Kind.Trains {
 		return list, nil
@@ -381,7 +380,7 @@ func (s *ReportedStudy) downloads() ([]report.Download, error) {
 	if err != nil {
 		return nil, err
 	}
-	return slices.Insert(list, 1, report.Download{Name: "scaling.json", About: "the same as JSON, with every warning", Type: "application/json;charset=utf-8", Data: []byte(text)}), nil
+	return slices.Insert(list, 1, Download{Name: "scaling.json", About: "the same as JSON, with every warning", Type: "application/json;charset=utf-8", Data: []byte(text)}), nil
 }
 
 // doubts returns the doubts about the study: alarms, and warnings about the study, its series and
