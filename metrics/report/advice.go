@@ -86,13 +86,16 @@ func adviceColumns(a *advice.Advice) []adviceColumn {
 		list = append(list, adviceColumn{table.Column{Key: "cost", Head: "cost (" + a.Currency + ")", Right: true},
 			func(c advice.Candidate) any { return figureText(c.Cost, number.Significant, false) }})
 	}
-	if slices.ContainsFunc(a.Candidates, func(c advice.Candidate) bool { return c.Keeps != nil }) {
+	if slices.ContainsFunc(a.Candidates, func(c advice.Candidate) bool { return c.Keeps != nil || c.KeepsOn != nil }) {
 		head := "worth it"
 		if a.Limited() {
 			head = "within limits"
 		}
 		list = append(list, adviceColumn{table.Column{Key: "keeps_limits", Head: head, Right: true}, func(c advice.Candidate) any {
-			if c.Keeps == nil {
+			switch {
+			case c.KeepsOn != nil:
+				return advice.Likely(*c.KeepsOn) + " if no new limit"
+			case c.Keeps == nil:
 				return nil
 			}
 			return advice.Likely(*c.Keeps)
@@ -201,7 +204,7 @@ func AdviceData(list []*advice.Advice) *table.Table {
 			t.Columns = append(t.Columns, table.Column{Key: key + end})
 		}
 	}
-	t.Columns = append(t.Columns, table.Column{Key: "keeps_limits"}, table.Column{Key: "currency"}, table.Column{Key: "why"})
+	t.Columns = append(t.Columns, table.Column{Key: "keeps_limits"}, table.Column{Key: "keeps_limits_if_no_new_limit"}, table.Column{Key: "currency"}, table.Column{Key: "why"})
 	asked := slices.ContainsFunc(list, func(a *advice.Advice) bool { return a.Measure != "" })
 	if asked {
 		t.Columns = append(t.Columns, table.Column{Key: "measure"}, table.Column{Key: "figure"}, table.Column{Key: "figure_low"}, table.Column{Key: "figure_high"})
@@ -216,7 +219,7 @@ func AdviceData(list []*advice.Advice) *table.Table {
 				}
 				cells = append(cells, f.Value, f.Low, f.High)
 			}
-			cells = append(cells, c.Keeps, a.Currency, c.Why)
+			cells = append(cells, c.Keeps, c.KeepsOn, a.Currency, c.Why)
 			if f := c.Figure; asked && f != nil {
 				cells = append(cells, a.Measure, f.Value, f.Low, f.High)
 			} else if asked {

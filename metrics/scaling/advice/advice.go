@@ -82,7 +82,11 @@ type Candidate struct {
 	// Keeps is the probability, a fraction, that the candidate meets all limits; without limits,
 	// that going up to it from every smaller count is worth it. null without the intervals to
 	// compute it from.
-	Keeps   *float64  `json:"keeps_limits"`
+	Keeps *float64 `json:"keeps_limits"`
+	// KeepsOn is the probability for a candidate beyond the measured counts, which then has no
+	// Keeps. It holds if throughput goes on as the fitted model says: nothing that was measured
+	// tells whether a new limit appears there.
+	KeepsOn *float64  `json:"keeps_limits_if_no_new_limit"`
 	Samples *Estimate `json:"samples"` // samples that runs train on until they reach the target, without the runs that miss it
 	// Miss is the probability, a fraction, that a run with this count's global batch misses the
 	// target. Training and Seconds are medians over all runs; a run that misses counts as slower
@@ -263,6 +267,7 @@ func Advise(c scaling.Curve, obs []scaling.Observation, o Options) (*Advice, err
 	s.Ranking = s.law == nil && len(s.runs) > 0 && !slices.ContainsFunc(s.Candidates, func(c Candidate) bool { return c.main() != nil && c.main().Low != nil })
 	s.choose()
 	s.next()
+	s.withholdOdds()
 	s.asFigure()
 	s.faster = func(x, y int) *scaling.Estimate {
 		a, b := s.point(x), s.point(y)

@@ -50,7 +50,7 @@ func (s *study) foresee(limits []limit) string {
 	}
 	c := &s.Candidates[r.Chosen]
 	s.Beyond = &c.Workers
-	return fmt.Sprintf("; %d may (%s likely): measure %d first", c.Workers, Likely(*c.Keeps), min(2*largest, c.Workers))
+	return fmt.Sprintf("; %d may (%s): measure %d first", c.Workers, s.odds(c), min(2*largest, c.Workers))
 }
 
 // gain returns, as a clause of the answer, the predicted throughput at twice the largest measured

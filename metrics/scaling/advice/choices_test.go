@@ -144,7 +144,8 @@ var questions = []question{
 // the best of all. Farther are counts beyond the data that are to be measured first.
 type choices struct {
 	asked, answered, good, ofAll, broken, farther, fartherKept int
-	inside, behind                                             calibration
+	inside                                                     calibration
+	beyond                                                     calibration // of the condition that no new limit appears
 }
 
 // A calibration compares the probabilities that counts are said to keep a limit with how often
@@ -180,14 +181,14 @@ func (c *choices) add(o choices) {
 	c.asked, c.answered, c.good, c.ofAll, c.broken = c.asked+o.asked, c.answered+o.answered, c.good+o.good, c.ofAll+o.ofAll, c.broken+o.broken
 	c.farther, c.fartherKept = c.farther+o.farther, c.fartherKept+o.fartherKept
 	c.inside.add(o.inside)
-	c.behind.add(o.behind)
+	c.beyond.add(o.beyond)
 }
 
 func (c choices) String() string {
 	share := func(n, of int) float64 { return 100 * float64(n) / float64(max(1, of)) }
-	return fmt.Sprintf("refused %.1f %% of %d; kept %.1f %%, within 10 %% of the best %.1f %%, of all counts %.1f %%; beyond: %.1f %%, kept %.1f %%; inside %s; behind %s",
+	return fmt.Sprintf("refused %.1f %% of %d; kept %.1f %%, within 10 %% of the best %.1f %%, of all counts %.1f %%; beyond: %.1f %%, kept %.1f %%; inside %s; beyond, if no new limit %s",
 		share(c.asked-c.answered, c.asked), c.asked, 100-share(c.broken, c.answered), share(c.good, c.answered), share(c.ofAll, c.answered),
-		share(c.farther, c.asked), share(c.fartherKept, c.farther), c.inside, c.behind)
+		share(c.farther, c.asked), share(c.fartherKept, c.farther), c.inside, c.beyond)
 }
 
 // judge asks one question of one study.
@@ -219,11 +220,12 @@ func (q *question) judge(t *testing.T, r *rand.Rand, c *sketched, curve scaling.
 	for i := range a.Candidates {
 		at := &a.Candidates[i]
 		switch {
-		case at.Keeps == nil || at.Basis == Predicted:
-		case at.Workers <= 16:
+		case at.Workers > 16 && at.Keeps != nil:
+			t.Errorf("%d workers, which were not measured, are said to be %g likely to keep the limits", at.Workers, *at.Keeps)
+		case at.Workers <= 16 && at.Keeps != nil:
 			counted.inside.count(*at.Keeps, q.keeps(c, o, at.Workers))
-		case at.Workers <= 32:
-			counted.behind.count(*at.Keeps, q.keeps(c, o, at.Workers))
+		case at.Basis == Extrapolated && at.Workers <= 32 && at.KeepsOn != nil:
+			counted.beyond.count(*at.KeepsOn, q.keeps(c, o, at.Workers))
 		}
 	}
 	if a.Beyond != nil {

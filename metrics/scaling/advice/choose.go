@@ -133,7 +133,7 @@ func (s *study) byLimits(limits []limit, words []string) {
 	farther := ""
 	if _, c := decide(math.MaxInt, false); c != nil && c.Workers > largest && c.Keeps != nil && (chosen == nil || c.Workers > chosen.Workers) && s.allowed(min(2*largest, c.Workers)) {
 		s.Beyond = &c.Workers
-		farther = fmt.Sprintf("; %d may (%s likely): measure %d first", c.Workers, Likely(*c.Keeps), min(2*largest, c.Workers))
+		farther = fmt.Sprintf("; %d may (%s): measure %d first", c.Workers, s.odds(c), min(2*largest, c.Workers))
 	}
 	if s.o.MinEfficiency > 0 && chosen != nil && slices.ContainsFunc(doubts, func(d decision.Doubt) bool { return d.Changes && d.Text == apart }) {
 		// An efficiency compares worker counts. If they were measured at different times, a
@@ -169,7 +169,7 @@ func (s *study) byLimits(limits []limit, words []string) {
 		farther = s.rival(chosen)
 	}
 	if chosen.Keeps != nil {
-		odds = " (" + Likely(*chosen.Keeps) + " likely)"
+		odds = " (" + s.odds(chosen) + ")"
 	}
 	if passed != nil { // the question was for the most workers
 		best, more = "the fastest", "; "+s.noFaster(chosen, passed)
@@ -244,9 +244,9 @@ func (s *study) rival(chosen *Candidate) string {
 			continue
 		}
 		if *c.Keeps > *chosen.Keeps {
-			return fmt.Sprintf("; %d are surer (%s likely)", c.Workers, Likely(*c.Keeps))
+			return fmt.Sprintf("; %d are surer (%s)", c.Workers, s.odds(c))
 		}
-		return fmt.Sprintf("; %d may, too (%s likely)", c.Workers, Likely(*c.Keeps))
+		return fmt.Sprintf("; %d may, too (%s)", c.Workers, s.odds(c))
 	}
 	return ""
 }
@@ -272,9 +272,9 @@ func (s *study) question(limits []limit, doubts []decision.Doubt, upTo int) deci
 }
 
 // largest returns the largest measured worker count.
-func (s *study) largest() int {
+func (a *Advice) largest() int {
 	largest := 0
-	for _, c := range s.Candidates {
+	for _, c := range a.Candidates {
 		if c.Basis == Measured {
 			largest = max(largest, c.Workers)
 		}
@@ -357,8 +357,8 @@ func (s *study) undecided(words []string) string {
 	if sure.Workers == 1 {
 		is = "is"
 	}
-	return fmt.Sprintf("The runs cannot tell how many workers can %s %s: %s %s %s likely to, %s %s.",
-		s.does(), list(words), number.Count(sure.Workers, "worker"), is, Likely(*sure.Keeps), number.Count(may.Workers, "worker"), Likely(*may.Keeps))
+	return fmt.Sprintf("The runs cannot tell how many workers can %s %s: %s %s %s, %s %s.",
+		s.does(), list(words), number.Count(sure.Workers, "worker"), is, s.oddsTo(sure, " to"), number.Count(may.Workers, "worker"), strings.Replace(s.odds(may), " likely", "", 1))
 }
 
 func (s *study) shown(words []string) string {
@@ -395,7 +395,7 @@ func (s *study) none(words []string) string {
 	closest := slices.MinFunc(known, order)
 	odds := ""
 	if closest.Keeps != nil {
-		odds = ", " + Likely(*closest.Keeps) + " likely to"
+		odds = ", " + s.oddsTo(closest, " to")
 	}
 	return fmt.Sprintf("%s; the %s is %s%s: %s.", what, name, number.Count(closest.Workers, "worker"), odds, s.figures(closest))
 }

@@ -1,9 +1,11 @@
 package advice
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
+	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling/decision"
 )
 
@@ -12,10 +14,59 @@ const (
 	// the answer that none is chosen.
 	enough = 5.0 / 6
 	// newLimit is the probability that a limit to scaling that no run shows appears within a
-	// doubling of the workers. It is an assumption. With it, over all kinds of clusters that
-	// TestTruthOfChoices simulates, counts beyond the data meet a limit as often as predicted.
+	// doubling of the workers. It is an assumption, by which counts beyond the data are chosen or
+	// named. It is no probability of one cluster, so none is stated for these counts.
 	newLimit = 0.1
 )
+
+// beyond reports whether the candidate lies above the measured counts.
+func (c *Candidate) beyond() bool { return c.Basis == Extrapolated || c.Basis == Predicted }
+
+// odds returns the probability that the candidate meets the limits, in words. If it lies beyond
+// the measured counts, it holds on a condition.
+func (s *study) odds(c *Candidate) string { return s.oddsTo(c, "") }
+
+// oddsTo is like odds, with words after "likely".
+func (s *study) oddsTo(c *Candidate, to string) string {
+	if !c.beyond() {
+		return Likely(*c.Keeps) + " likely" + to
+	}
+	p := c.Keeps
+	if c.KeepsOn != nil {
+		p = c.KeepsOn
+	}
+	if *p < 0.005 { // a new limit could only lower it
+		return Likely(*p) + " likely" + to
+	}
+	return Likely(*p) + " likely" + to + s.unlessNewLimit(c)
+}
+
+// unlessNewLimit returns the condition on which the probability of a candidate holds; "" for
+// none.
+func (a *Advice) unlessNewLimit(c *Candidate) string {
+	if c == nil || !c.beyond() {
+		return ""
+	}
+	return fmt.Sprintf(" if no new limit appears beyond %s", number.Count(a.largest(), "worker"))
+}
+
+// withholdOdds replaces the probabilities of candidates beyond the measured counts by those that
+// hold if no new limit appears there.
+func (s *study) withholdOdds() {
+	for i := range s.Candidates {
+		c := &s.Candidates[i]
+		if !c.beyond() {
+			continue
+		}
+		if c.KeepsOn == nil {
+			c.KeepsOn = c.Keeps
+		}
+		c.Keeps = nil
+		if s.Workers != nil && *s.Workers == c.Workers {
+			s.Probability = nil
+		}
+	}
+}
 
 // atMost returns the probability that the value is at most x. ok is false if there is no
 // interval.
@@ -61,6 +112,7 @@ func (s *study) likely(c *Candidate) {
 	if still == nil {
 		return
 	}
+	c.KeepsOn = c.Keeps
 	if q := s.keeps(still); c.Keeps != nil && q != nil {
 		none := math.Pow(1-newLimit, math.Log2(float64(c.Workers)/float64(s.law.Largest())))
 		p := none**c.Keeps + (1-none)**q

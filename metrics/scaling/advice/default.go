@@ -297,12 +297,12 @@ func (s *study) bounds(p pair, taken bool) string {
 }
 
 // candidate returns the candidate with that many workers; nil if there is none.
-func (s *study) candidate(workers int) *Candidate {
-	i := slices.IndexFunc(s.Candidates, func(c Candidate) bool { return c.Workers == workers })
+func (a *Advice) candidate(workers int) *Candidate {
+	i := slices.IndexFunc(a.Candidates, func(c Candidate) bool { return c.Workers == workers })
 	if i < 0 {
 		return nil
 	}
-	return &s.Candidates[i]
+	return &a.Candidates[i]
 }
 
 // measuredPoint returns the point with that many workers; nil if there is none with a speed.

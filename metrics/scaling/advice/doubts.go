@@ -231,7 +231,7 @@ func (a *Advice) Uncertain() string {
 func (a *Advice) contender(c Contender) string {
 	workers := number.Count(c.Workers, "worker")
 	if a.Limited() {
-		return fmt.Sprintf("%s may be the better choice (%s likely to keep the limits)", workers, Likely(c.Probability))
+		return fmt.Sprintf("%s may be the better choice (%s likely to keep the limits%s)", workers, Likely(c.Probability), a.unlessNewLimit(a.candidate(c.Workers)))
 	}
 	return fmt.Sprintf("%s may be the better choice by %s (%s likely to be better than %d by more than %s)",
 		workers, a.compared, Likely(c.Probability), *a.Workers, number.ExactPercent(decision.Equivalent))

@@ -308,7 +308,7 @@ func (s *study) open() *Next {
 	if open == nil {
 		return nil
 	}
-	n := &Next{Workers: open.Workers, Runs: fewRuns, Why: fmt.Sprintf("it is %s likely to do what was asked", Likely(*open.Keeps))}
+	n := &Next{Workers: open.Workers, Runs: fewRuns, Why: "it is " + s.oddsTo(open, " to do what was asked")}
 	if open.Basis == Measured {
 		n.Runs = decision.More(open.Runs, 1, 0, s.o.Confidence)
 	} else {
@@ -338,7 +338,7 @@ func (s *study) widen() *Next {
 		return at(s.farthest(), "everything measured is too slow, and more workers were not measured")
 	case s.Workers == nil && s.farthest() > 0 && s.hope() != nil:
 		c := s.hope()
-		return at(s.farthest(), fmt.Sprintf("%d workers are %s likely to do what was asked, if no limit appears on the way", c.Workers, Likely(*c.Keeps)))
+		return at(s.farthest(), fmt.Sprintf("%d workers are %s", c.Workers, s.oddsTo(c, " to do what was asked")))
 	case few:
 		return at(n, fmt.Sprintf("%d worker counts are needed to see how the curve runs", fewCounts))
 	}

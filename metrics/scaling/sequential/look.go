@@ -1,6 +1,7 @@
 package sequential
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -154,7 +155,7 @@ func (l *Look) open(a *advice.Advice, unlikely float64) {
 	open = append(open, a.Unproven...)
 	if a.Limited() && a.Workers == nil {
 		for _, c := range a.Candidates {
-			if c.Keeps != nil && *c.Keeps > unlikely {
+			if p := cmp.Or(c.Keeps, c.KeepsOn); p != nil && *p > unlikely {
 				open = append(open, c.Workers)
 			}
 		}

@@ -1,6 +1,7 @@
 package sequential
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -127,8 +128,8 @@ func (q Question) chance(l *Look, runs int) *float64 {
 	}
 	if l.Advice.Limited() {
 		for _, c := range l.Advice.Candidates {
-			if c.Keeps != nil && slices.Contains(l.Open, c.Workers) {
-				settle(c.Workers, l.Runs[c.Workers], *c.Keeps)
+			if p := cmp.Or(c.Keeps, c.KeepsOn); p != nil && slices.Contains(l.Open, c.Workers) {
+				settle(c.Workers, l.Runs[c.Workers], *p)
 			}
 		}
 	} else {
