@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,10 +39,25 @@ func (r *serving) load(ctx context.Context, addresses, hosts []string, startup t
 		}
 	}
 	if w.Target == study.URL {
-		servers = []string{strings.TrimSuffix(w.URL, "/")}
+		if servers = w.URLs(); len(servers) > 1 {
+			names = servers
+		}
 	}
-	dial, err := r.dialer(ctx, servers)
+	private, err := privateHeaders(w)
 	if err != nil {
+		return err
+	}
+	s := loadtest.Service{Replicas: names, Null: r.null, Seed: uint64(r.point.Seed), InProcess: w.Target == study.Process, Phase: r.phase, Figure: r.figure, Doubt: r.doubt, Log: r.latencies, GPUs: r.point.ServedBy()}
+	if s.InProcess {
+		s.Null = nil // there is no client to measure
+	}
+	if w.Export {
+		s.Export = r.requests
+	}
+	if path := w.Metrics; path != "" || r.framework.Language && w.Starts() {
+		s.Scrape = r.scraper(servers, cmp.Or(path, framework.LanguageMetrics), private)
+	}
+	if s.Dial, err = r.dialer(ctx, servers, private, &s); err != nil {
 		return err
 	}
 	if w.Starts() {
@@ -52,9 +68,11 @@ func (r *serving) load(ctx context.Context, addresses, hosts []string, startup t
 	if err := r.phase("ready"); err != nil {
 		return err
 	}
-	s := loadtest.Service{Dial: dial, Replicas: names, Null: r.null, Seed: uint64(r.point.Seed), InProcess: w.Target == study.Process, Phase: r.phase, Figure: r.figure, Doubt: r.doubt, Log: r.latencies}
-	if s.InProcess {
-		s.Null = nil // there is no client to measure
+	if w.Arrivals == study.Trace && len(w.Rate)+len(w.Threads) == 0 && w.Limit == "" { // replay the trace as it was recorded
+		w.Rate = []float64{loadtest.TraceRate(s.Trace)}
+		if w.Rate[0] == 0 {
+			return errors.New("workload.prompts: all requests of the trace come at one time; set workload.rate")
+		}
 	}
 	return s.Measure(ctx, w)
 }
@@ -63,15 +81,15 @@ func (r *serving) load(ctx context.Context, addresses, hosts []string, startup t
 type dialer = func(batch int) (func() (loadtest.Sender, error), error)
 
 // dialer returns how to ask the servers: over plain HTTP if the study sets a path, else by the
-// Open Inference Protocol, or the model in this process.
-func (r *serving) dialer(ctx context.Context, servers []string) (dialer, error) {
+// Open Inference Protocol, or the model in this process. It sets what s needs to know of the prompts.
+func (r *serving) dialer(ctx context.Context, servers []string, private map[string]string, s *loadtest.Service) (dialer, error) {
 	w := r.point.Workload.Serve
 	var expect []byte
 	if w.Expect != "" {
 		expect = []byte(w.Expect)
 	}
 	if w.Path != "" {
-		return r.plainDialer(servers, expect)
+		return r.plainDialer(servers, expect, private, s)
 	}
 	ask, err := r.asker(ctx, servers, expect)
 	if err != nil {
@@ -90,26 +108,38 @@ func (r *serving) dialer(ctx context.Context, servers []string) (dialer, error) 
 	}, nil
 }
 
-// plainDialer sends the study's payload to its path.
-func (r *serving) plainDialer(servers []string, expect []byte) (dialer, error) {
+// plainDialer sends the study's payload or prompts to its path.
+func (r *serving) plainDialer(servers []string, expect []byte, private map[string]string, s *loadtest.Service) (dialer, error) {
 	w := r.point.Workload.Serve
-	h := &target.HTTP{Expect: expect, Streams: w.Stream, Token: r.token()}
+	h := &target.HTTP{Expect: expect, Streams: w.Stream, Token: r.token(), Private: private, Routing: w.Routing, ContentType: w.ContentType}
 	for _, server := range servers {
 		h.URLs = append(h.URLs, server+w.Path)
 	}
+	if err := h.Check(); err != nil {
+		return nil, err
+	}
+	var body []byte
 	if w.Payload != "" {
-		body, err := target.ReadBody(w.Payload)
-		if err != nil {
+		var err error
+		if body, err = target.ReadBody(w.Payload); err != nil {
 			return nil, fmt.Errorf("workload.payload: %w", err)
 		}
-		h.Bodies, h.ContentType = [][]byte{body}, w.ContentType
+		h.Bodies = [][]byte{body}
+	}
+	if w.Prompts != "" {
+		if err := r.prompts(h, body, s); err != nil {
+			return nil, err
+		}
 	}
 	return func(batch int) (func() (loadtest.Sender, error), error) {
 		if _, warm := r.asked[batch]; !warm {
 			r.asked[batch] = overHTTP(h, time.Now().Add(time.Duration(w.Timeout)))
 		}
+		if h.Prompts != nil {
+			h.Prompts.Rewind()
+		}
 		return h.Dial, nil
-	}, h.Check()
+	}, nil
 }
 
 // question sends one request with a batch to the servers, to learn the right answer, and returns it

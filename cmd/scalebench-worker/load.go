@@ -60,6 +60,7 @@ func nullCommand() *cli.Command {
 			&cli.IntFlag{Name: "tokens", Usage: "answer with a stream of `N` tokens, by OpenAI's protocol"},
 			&cli.DurationFlag{Name: "ttft", Usage: "with --tokens: send the first after `TIME`"},
 			&cli.DurationFlag{Name: "tpot", Usage: "with --tokens: send each further one `TIME` later"},
+			&cli.BoolFlag{Name: "count", Usage: "with --tokens: count the words of a request as its tokens, and answer with max_tokens tokens if it has that"},
 		},
 		Action: func(c *cli.Context) error {
 			if c.Bool("grpc") && c.Int("tokens") > 0 {
@@ -77,7 +78,7 @@ func nullCommand() *cli.Command {
 			}
 			if n := c.Int("tokens"); n > 0 {
 				fmt.Fprintf(c.App.Writer, "http://%s/\n", l.Addr())
-				return target.Played{Tokens: n, First: c.Duration("ttft"), PerToken: c.Duration("tpot")}.Serve(ctx, l)
+				return target.Played{Tokens: n, First: c.Duration("ttft"), PerToken: c.Duration("tpot"), Counts: c.Bool("count")}.Serve(ctx, l)
 			}
 			go func() {
 				<-ctx.Done()

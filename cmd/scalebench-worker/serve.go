@@ -12,7 +12,6 @@ import (
 	"maps"
 	"net"
 	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -112,11 +111,7 @@ func (r *serving) doubt(text string) error {
 
 // latencies creates the log of a load's latencies.
 func (r *serving) latencies(load string) (io.WriteCloser, error) {
-	path := r.program.run.Latencies(load, r.world.Restart)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return nil, err
-	}
-	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	return create(r.program.run.Latencies(load, r.world.Restart))
 }
 
 // run starts the replicas, loads them, and stops them.
@@ -270,13 +265,7 @@ func (r *serving) start(ctx context.Context) (address string, err error) {
 			return "", err
 		}
 		address = net.JoinHostPort(ip.String(), strconv.Itoa(ports.Of(w.Target)))
-		begun := time.Now()
-		err = r.server.Ready(ctx, isReady(w, address), time.Duration(w.Startup))
-		if err == nil && r.framework.Server {
-			// Some servers report that they are ready before they have loaded their model.
-			err = r.server.Ready(ctx, modelIsReady(w, address), time.Duration(w.Startup)-time.Since(begun))
-		}
-		if err == nil {
+		if err = r.awaitReady(ctx, address); err == nil {
 			return address, nil
 		}
 		taken := false
@@ -292,8 +281,30 @@ func (r *serving) start(ctx context.Context) (address string, err error) {
 	}
 }
 
+// awaitReady waits until this rank's replica is ready, and has its model.
+func (r *serving) awaitReady(ctx context.Context, address string) error {
+	w, begun := r.point.Workload.Serve, time.Now()
+	private, err := privateHeaders(w)
+	if err != nil {
+		return err
+	}
+	if r.framework.Language && w.Ready == study.ReadyPath {
+		w.Ready = framework.LanguageReady
+	}
+	err = r.server.Ready(ctx, isReady(w, address, private), time.Duration(w.Startup))
+	if err != nil || !r.framework.Server {
+		return err
+	}
+	// Some servers report that they are ready before they have loaded their model.
+	has := modelIsReady(w, address)
+	if r.framework.Language {
+		has = lists("http://"+address+framework.LanguageModels, private)
+	}
+	return r.server.Ready(ctx, has, time.Duration(w.Startup)-time.Since(begun))
+}
+
 // isReady asks a replica whether it is ready, over the protocol of the load.
-func isReady(w study.Serve, address string) func(context.Context) error {
+func isReady(w study.Serve, address string, headers map[string]string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		switch {
 		case w.Ready == "":
@@ -301,7 +312,11 @@ func isReady(w study.Serve, address string) func(context.Context) error {
 		case w.Target == study.GRPC:
 			return target.ServerReady(ctx, "grpc://"+address)
 		}
-		return target.Answers(ctx, "http://"+address+w.Ready)
+		body, err := target.Get(ctx, "http://"+address+w.Ready, headers)
+		if err == nil && target.IsListing(w.Ready) {
+			err = target.Lists(body, "")
+		}
+		return err
 	}
 }
 
@@ -316,6 +331,17 @@ func modelIsReady(w study.Serve, address string) func(context.Context) error {
 		defer stop()
 		_, err := target.Find(ctx, []string{scheme + address}, framework.ServedModel)
 		return err
+	}
+}
+
+// lists asks a server of language models whether it lists its model.
+func lists(url string, headers map[string]string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		body, err := target.Get(ctx, url, headers)
+		if err != nil {
+			return err
+		}
+		return target.Lists(body, framework.ServedModel)
 	}
 }
 

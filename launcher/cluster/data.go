@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/scalebench/scalebench/launcher/serve/oip"
+	"github.com/scalebench/scalebench/launcher/serve/prompts"
 	"github.com/scalebench/scalebench/launcher/study"
 )
 
@@ -72,5 +73,34 @@ func (c *checker) samples(p study.Point) {
 			text += "; relative paths start from the study file's folder" + elsewhere
 		}
 		c.add(c.study.Problem(err.Key, text))
+	}
+}
+
+// language checks the payload and the prompts of requests to a language model.
+func (c *checker) language(p study.Point) {
+	w := p.Workload.Serve
+	problem := func(path, file string, err error) {
+		text := err.Error()
+		if errors.Is(err, fs.ErrNotExist) {
+			text = fmt.Sprintf("%s does not exist on %s; relative paths start from the study file's folder%s", file, c.host, elsewhere)
+		}
+		c.add(c.study.Problem(path, text))
+	}
+	if w.Payload != "" {
+		switch wrong, err := study.CheckPayload(w.Payload, w.Stream); {
+		case err != nil:
+			problem("workload.payload", w.Payload, err)
+		case wrong != "":
+			c.add(c.study.Problem("workload.payload", wrong))
+		case w.Prompts != "":
+			if err := prompts.CheckTemplate(w.Payload); err != nil {
+				problem("workload.payload", w.Payload, err)
+			}
+		}
+	}
+	if w.Prompts != "" {
+		if err := prompts.Check(w.Prompts); err != nil {
+			problem("workload.prompts", w.Prompts.Path(), err)
+		}
 	}
 }

@@ -101,6 +101,7 @@ func (c *checker) each(plan *study.Plan, look func(framework.Framework, study.Pl
 		c.data(p.Point)
 		c.model(p.Point)
 		c.samples(p.Point)
+		c.language(p.Point)
 		look(f, p, site)
 	}
 }

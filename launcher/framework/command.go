@@ -27,7 +27,7 @@ var command = Framework{
 	Check: func(p study.Point) map[string]string {
 		wrong := map[string]string{}
 		c := p.Command
-		if len(c.Run) == 0 || c.Run[0] == "" {
+		if (len(c.Run) == 0 || c.Run[0] == "") && (!p.Workload.UnderLoad() || p.Workload.Serve.Starts()) {
 			wrong["command.run"] = "missing; say what to start, like [\"python3\", \"train.py\", \"--batch\", \"{batch}\"]"
 		}
 		for i, argument := range c.Run {

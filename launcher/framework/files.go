@@ -45,7 +45,7 @@ func NamedFiles(f Framework, s Rank) map[string]string {
 // cannot be read.
 func Digest(path string) string {
 	limit := int64(programLimit)
-	if isONNX(path) || slices.Contains([]string{".safetensors", ".npy"}, filepath.Ext(path)) {
+	if isONNX(path) || slices.Contains([]string{".safetensors", ".npy", ".gguf"}, filepath.Ext(path)) {
 		limit = modelLimit
 	}
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || info.Size() > limit {

@@ -40,6 +40,8 @@ type Framework struct {
 
 	// Server is set if it only serves models.
 	Server bool
+	// Language is set for servers of language models, which speak OpenAI's protocol and serve ServedModel.
+	Language bool
 
 	// Imports lists the Python modules that the program needs; nil means none.
 	Imports []string
@@ -157,7 +159,7 @@ const PythonVariable = "SCALEBENCH_PYTHON"
 const DataVariable = "SCALEBENCH_DATA"
 
 // All lists the frameworks, in the order in which they are offered.
-var All = []Framework{native, pytorchDDP, pytorchFSDP, deepspeed, pytorchHorovod, tensorflowHorovod, kerasHorovod, tensorflowMultiworker, kerasMirrored, jax, mxnet, triton, mlserver, kserve, onnxruntime, command}
+var All = []Framework{native, pytorchDDP, pytorchFSDP, deepspeed, pytorchHorovod, tensorflowHorovod, kerasHorovod, tensorflowMultiworker, kerasMirrored, jax, mxnet, triton, mlserver, kserve, vllm, sglang, llamaCPP, onnxruntime, command}
 
 // Find returns the framework of a name. The error lists the valid ones.
 func Find(name string) (Framework, error) {

@@ -56,6 +56,8 @@ func (f Framework) Install() string {
 	switch {
 	case f.Imports == nil:
 		return ""
+	case f.Language:
+		return "pip install " + f.versions[0]
 	case f.Family == "":
 		return "apt-get install python3-torch python3-numpy"
 	}

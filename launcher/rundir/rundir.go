@@ -187,6 +187,17 @@ func (r Folder) Latencies(load string, restart int) string {
 	return filepath.Join(string(r), "latencies", fmt.Sprintf("%s-%d.hlog", load, restart))
 }
 
+// Requests returns the path of a load's requests, for the incarnation of the rank that wrote it.
+func (r Folder) Requests(load string, restart int) string {
+	return filepath.Join(string(r), "requests", fmt.Sprintf("%s-%d.jsonl", load, restart))
+}
+
+// ServerMetrics returns the path of a server's metrics around a load, for the incarnation of the rank that wrote
+// it.
+func (r Folder) ServerMetrics(name string, restart int) string {
+	return filepath.Join(string(r), "server", fmt.Sprintf("%s-%d.prom", name, restart))
+}
+
 // Heartbeat is rewritten while the command that drives a local attempt is alive; other hosts judge the command
 // by its time.
 func (r Folder) Heartbeat() string { return filepath.Join(string(r), "heartbeat") }

@@ -25,6 +25,7 @@ func TestDefaults(t *testing.T) {
 		"serve": {
 			"workload.target": `"http"`, "workload.precision": `"fp32"`, "workload.startup": `"2m"`, "workload.ready": `"/v2/health/ready"`,
 			"workload.batch": "[1]", "workload.duration": `"20s"`, "workload.timeout": `"5s"`, "workload.client": `"node"`, "workload.stream": "false",
+			"workload.routing": `"round-robin"`, "workload.arrivals": `"poisson"`, "workload.max_concurrency": "1024",
 		},
 		"preprocess": {
 			"workload.format": `"jpeg"`, "workload.generate": "0", "workload.cache": `"warm"`, "workload.shuffle": "false", "workload.passes": "1",

@@ -27,7 +27,8 @@ var parameterName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
 
 // yielding are the keys of [workload] that are newer than [parameters]. An older study may
 // have a parameter of the same name: there, the short name denotes the parameter.
-var yielding = []string{"sequence", "micro_batch", "zero", "shard", "checkpointing", "accumulate", "tp", "pp", "cp", "ep", "dp", "recompute", "sample"}
+var yielding = []string{"sequence", "micro_batch", "zero", "shard", "checkpointing", "accumulate", "tp", "pp", "cp", "ep", "dp", "recompute", "sample",
+	"prompts", "headers", "api_key", "routing", "arrivals", "max_concurrency", "ramp", "warmup", "requests", "cancel", "cancel_after", "metrics", "gpus", "export", "server_options"}
 
 // Yields reports whether a parameter with this name takes precedence over the key of
 // [workload] and its placeholder.

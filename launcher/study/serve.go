@@ -15,12 +15,13 @@ import (
 // replicas of the service. The load generator is a further process with its own CPUs.
 type Serve struct {
 	Target string `toml:"target" json:"target"` // HTTP, GRPC, URL or Process
-	URL    string `toml:"url" json:"url"`       // address for target = "url": http://, https://, grpc:// or grpcs:
+	URL    string `toml:"url" json:"url"`       // addresses for target = "url", separated by spaces: http://, https://, grpc:// or grpcs://
 
-	Model     string   `toml:"model" json:"model"`         // model file that scalebench's own server loads; for other servers, the model's name
-	Precision string   `toml:"precision" json:"precision"` // precision of the deployed model; only a label, since the server decides
-	Startup   Duration `toml:"startup" json:"startup"`     // maximum time until a replica is ready
-	Ready     string   `toml:"ready" json:"ready"`         // path that answers with status 2xx when the replica is ready
+	Model         string   `toml:"model" json:"model"`                   // model file that scalebench's own server loads; for other servers, the model's name
+	Precision     string   `toml:"precision" json:"precision"`           // precision of the deployed model; only a label, since the server decides
+	ServerOptions string   `toml:"server_options" json:"server_options"` // arguments added to the command line of servers of language models
+	Startup       Duration `toml:"startup" json:"startup"`               // maximum time until a replica is ready
+	Ready         string   `toml:"ready" json:"ready"`                   // path that answers with status 2xx when the replica is ready
 
 	// Path is the path of requests; "": the path that the Open Inference Protocol defines
 	// for the model.
@@ -29,6 +30,11 @@ type Serve struct {
 	ContentType string `toml:"content_type" json:"content_type"`
 	Expect      string `toml:"expect" json:"expect"` // text that every right answer contains
 	Stream      bool   `toml:"stream" json:"stream"` // answers are streamed as in OpenAI's protocol
+	// Prompts are the requests to a language model, for which Payload is the template.
+	Prompts Prompts `toml:"prompts" json:"prompts"`
+	Headers Headers `toml:"headers" json:"headers"` // of every request
+	APIKey  string  `toml:"api_key" json:"api_key"` // where the bearer token is: "env:NAME" or "file:/PATH"
+	Routing string  `toml:"routing" json:"routing"` // which replica gets a request; "": RoundRobin
 
 	// Inputs and Outputs are .npy files for the model's inputs and outputs. Inputs are
 	// samples to send in turn ("" sends random samples); Outputs are the right answers to
@@ -43,9 +49,20 @@ type Serve struct {
 	Rate    []float64 `toml:"rate" json:"rate"`       // requests/s sent at random times, for loads in an open loop
 	Limit   Limit     `toml:"limit" json:"limit"`     // search for the highest rate within this limit
 
-	Duration Duration `toml:"duration" json:"duration"` // for how long each load is measured
-	Timeout  Duration `toml:"timeout" json:"timeout"`   // time after which an answer counts as too late
-	Client   string   `toml:"client" json:"client"`     // where the load generator of a job runs: on its own "node", or on separate "cores" of the replicas' node
+	Arrivals       Arrivals `toml:"arrivals" json:"arrivals"`               // how an open loop draws its send times
+	MaxConcurrency int      `toml:"max_concurrency" json:"max_concurrency"` // requests that an open loop has in flight at most; 0: 1024
+	Ramp           Duration `toml:"ramp" json:"ramp"`                       // during which a load grows from 0, before it is measured
+	Warmup         Duration `toml:"warmup" json:"warmup"`                   // during which a load runs after Ramp, before it is measured
+	Duration       Duration `toml:"duration" json:"duration"`               // for how long each load is measured
+	Requests       int      `toml:"requests" json:"requests"`               // after which a load ends, if Duration is not over before; 0: unlimited
+	Cancel         float64  `toml:"cancel" json:"cancel"`                   // share of requests that the client abandons …
+	CancelAfter    Duration `toml:"cancel_after" json:"cancel_after"`       // … after this time
+	Timeout        Duration `toml:"timeout" json:"timeout"`                 // time after which an answer counts as too late
+	Client         string   `toml:"client" json:"client"`                   // where the load generator of a job runs: on its own "node", or on separate "cores" of the replicas' node
+
+	Metrics string `toml:"metrics" json:"metrics"` // path of the service's own metrics, in Prometheus' text format; "": not read
+	GPUs    int    `toml:"gpus" json:"gpus"`       // GPUs of the service; 0: one per replica on device = "gpu", else none
+	Export  bool   `toml:"export" json:"export"`   // write a line for each request
 }
 
 // Values of workload.target, to which the load generator sends requests.
@@ -57,15 +74,23 @@ const (
 	Process = "process"
 )
 
+// Values of workload.routing.
+const (
+	RoundRobin = "round-robin"
+	Random     = "random"
+	LeastBusy  = "least-busy" // the replica with the fewest requests in flight
+	Sticky     = "sticky"     // all requests of a session go to one replica
+)
+
 // Where a job's load generator runs.
 const (
 	ownNode  = "node"
 	ownCores = "cores"
 )
 
-// readyPath is the path at which a server reports that it is ready, by the Open Inference
+// ReadyPath is the path at which a server reports that it is ready, by the Open Inference
 // Protocol.
-const readyPath = "/v2/health/ready"
+const ReadyPath = "/v2/health/ready"
 
 func (Serve) kind() kind { return serve }
 
@@ -78,7 +103,7 @@ var serve = kind{
 		Target:      HTTP,
 		Precision:   "fp32",
 		Startup:     Duration(2 * time.Minute),
-		Ready:       readyPath,
+		Ready:       ReadyPath,
 		ContentType: "application/json",
 		Batch:       []int{1},
 		Threads:     []int{},
@@ -86,30 +111,48 @@ var serve = kind{
 		Duration:    Duration(20 * time.Second),
 		Timeout:     Duration(5 * time.Second),
 		Client:      ownNode,
+		Arrivals:    Poisson,
+		Routing:     RoundRobin,
+
+		MaxConcurrency: 1024,
 	}},
 	rules: map[string]rule{
-		"workload.target":       {check: among(HTTP, GRPC, URL, Process)},
-		"workload.url":          {check: oneLine},
-		"workload.model":        {check: oneLine},
-		"workload.precision":    {check: notEmpty},
-		"workload.startup":      {check: within(int64(time.Second), int64(24*time.Hour))},
-		"workload.ready":        {check: absolutePath},
-		"workload.path":         {check: absolutePath},
-		"workload.payload":      {check: oneLine},
-		"workload.content_type": {check: oneLine},
-		"workload.tolerance":    {check: fraction},
-		"workload.batch":        {check: counts(1 << 20)},
-		"workload.threads":      {check: counts(1 << 14)},
-		"workload.rate":         {check: rates},
-		"workload.duration":     {check: within(int64(time.Second), int64(24*time.Hour))},
-		"workload.timeout":      {check: within(int64(time.Millisecond), int64(time.Hour))},
-		"workload.client":       {check: among(ownNode, ownCores)},
+		"workload.target":         {check: among(HTTP, GRPC, URL, Process)},
+		"workload.url":            {check: oneLine},
+		"workload.model":          {check: oneLine},
+		"workload.precision":      {check: notEmpty},
+		"workload.server_options": {check: oneLine},
+		"workload.startup":        {check: within(int64(time.Second), int64(24*time.Hour))},
+		"workload.ready":          {check: absolutePath},
+		"workload.path":           {check: absolutePath},
+		"workload.payload":        {check: oneLine},
+		"workload.content_type":   {check: oneLine},
+		"workload.tolerance":      {check: fraction},
+		"workload.batch":          {check: counts(1 << 20)},
+		"workload.threads":        {check: counts(1 << 14)},
+		"workload.rate":           {check: rates},
+		"workload.duration":       {check: within(int64(time.Second), int64(24*time.Hour))},
+		"workload.timeout":        {check: within(int64(time.Millisecond), int64(time.Hour))},
+		"workload.client":         {check: among(ownNode, ownCores)},
+
+		"workload.api_key":         {check: reference},
+		"workload.routing":         {check: among(RoundRobin, Random, LeastBusy, Sticky)},
+		"workload.arrivals":        {check: checkArrivals},
+		"workload.max_concurrency": {check: within(1, 1<<14)},
+		"workload.ramp":            {check: within(0, int64(24*time.Hour))},
+		"workload.warmup":          {check: within(0, int64(24*time.Hour))},
+		"workload.requests":        {check: within(0, 1<<30)},
+		"workload.cancel":          {check: fraction},
+		"workload.cancel_after":    {check: within(0, int64(time.Hour))},
+		"workload.metrics":         {check: absolutePath},
+		"workload.gpus":            {check: within(0, 1<<20)},
 	},
 	follows: map[string][]string{
 		"workload.threads": {"workload.rate", "workload.limit"},
 		"workload.url":     {"workload.target"},
 		"workload.path":    {"workload.target", "workload.payload"},
 		"workload.stream":  {"workload.path", "workload.payload", "workload.limit"},
+		"workload.prompts": {"workload.path", "workload.payload", "workload.arrivals"},
 		"workload.client":  {"workers", "resources.workers_per_node"},
 	},
 	plausible: map[string]any{"workload.threads": []int{1}, "workload.url": "http://localhost/"},
@@ -123,8 +166,11 @@ var serve = kind{
 func expandServe(p *Point) map[string]string {
 	wrong := map[string]string{}
 	w := &p.Workload.Serve
-	if len(w.Threads) == 0 && len(w.Rate) == 0 && w.Limit == "" {
+	if len(w.Threads) == 0 && len(w.Rate) == 0 && w.Limit == "" && w.Arrivals != Trace {
 		wrong["workload.threads"] = "no load; list requests in flight, like threads = [1, 4, 16], or requests/s, like rate = [50, 100], or set a limit, like { p95 = \"50ms\" }, to search for the largest rate within it"
+	}
+	if len(p.Command.Run) > 0 && !w.Starts() {
+		wrong["command.run"] = "would be ignored: target = \"" + w.Target + "\" starts no server; leave [command] out, or set target = \"http\""
 	}
 	if p.Command.Start != "" && p.Command.Start != "rank" || p.Resources.Launch != "srun" {
 		wrong["command.start"] = "a replica is one process: leave start = \"node\", start = \"once\" and launch = \"torchrun\" out"
@@ -133,6 +179,8 @@ func expandServe(p *Point) map[string]string {
 	w.checkStream(wrong)
 	w.checkSamples(wrong)
 	w.checkProtocol(p, wrong)
+	w.checkPrompts(p, wrong)
+	w.checkLoad(wrong)
 	return wrong
 }
 
@@ -163,8 +211,8 @@ func (w *Serve) checkStream(wrong map[string]string) {
 	bounds, _ := w.Limit.Of()
 	ofStream := slices.IndexFunc(bounds, func(b Bound) bool { return b.Of != "" })
 	switch {
-	case w.Stream && (w.Path == "" || w.Payload == ""):
-		wrong["workload.stream"] = "needs workload.path, like \"/v1/completions\", and workload.payload, a request with \"stream\": true"
+	case w.Stream && (w.Path == "" || w.Payload == "" && w.Prompts == ""):
+		wrong["workload.stream"] = "needs workload.path, like \"/v1/completions\", and workload.payload, a request with \"stream\": true, or workload.prompts"
 	case !w.Stream && ofStream >= 0:
 		wrong["workload.limit"] = bounds[ofStream].Of + " is a time of answers that come text by text; set workload.stream = true, or limit p50, p90, p95 or p99"
 	}
@@ -186,7 +234,7 @@ func (w *Serve) checkSamples(wrong map[string]string) {
 	if w.Inputs != "" && w.Shape != "" {
 		wrong["workload.shape"] = "the files of workload.inputs have their own sizes; leave it out"
 	}
-	if w.Path != "" && !slices.Equal(w.Batch, []int{1}) && w.Payload == "" {
+	if w.Path != "" && !slices.Equal(w.Batch, []int{1}) && w.Payload == "" && w.Prompts == "" {
 		wrong["workload.batch"] = "requests to workload.path have no samples to count without workload.payload"
 	}
 	if w.Path != "" && len(w.Batch) > 1 {
@@ -200,12 +248,14 @@ func (w *Serve) checkProtocol(p *Point, wrong map[string]string) {
 		wrong["workload.target"] = "\"process\" computes the model in the load generator itself, which cannot do so with a command; set framework = [\"native\"] or [\"onnxruntime\"], or another target"
 	}
 	if w.OverGRPC() || w.Target == Process {
-		for path, set := range map[string]bool{"workload.path": w.Path != "", "workload.payload": w.Payload != "", "workload.expect": w.Expect != "", "workload.stream": w.Stream} {
+		for path, set := range map[string]bool{"workload.path": w.Path != "", "workload.payload": w.Payload != "", "workload.expect": w.Expect != "", "workload.stream": w.Stream,
+			"workload.prompts": w.Prompts != "", "workload.headers": w.Headers != "", "workload.api_key": w.APIKey != "", "workload.metrics": w.Metrics != "" && w.Target == Process,
+			"workload.routing": w.Routing != "" && w.Routing != RoundRobin} {
 			if set {
 				wrong[path] = "belongs to HTTP; with target = \"" + w.Target + "\" requests are made from what the model says of its inputs; leave it out"
 			}
 		}
-		if w.Target == GRPC && w.Ready != "" && w.Ready != readyPath {
+		if w.Target == GRPC && w.Ready != "" && w.Ready != ReadyPath {
 			wrong["workload.ready"] = "is a path on an HTTP server; over gRPC a replica is asked ServerReady; leave it out, or set \"\" to wait only for its port"
 		}
 	}
@@ -215,9 +265,11 @@ func (w *Serve) checkProtocol(p *Point, wrong map[string]string) {
 // a model serves to measure speed, which does not depend on the weights.
 const RandomModel = "random:"
 
-// named reports whether workload.model is the name of a model in another service, and not a
-// file that the framework serves.
-func (w Serve) named(framework string) bool { return w.Target == URL || framework == "command" }
+// named reports whether workload.model is the name of a model in another service or a
+// registry, and not a file that the framework serves.
+func (w Serve) named(framework string) bool {
+	return w.Target == URL || slices.Contains([]string{"command", "vllm", "sglang"}, framework)
+}
 
 // ModelFile returns the model file that the replicas serve; "" if there is none, as for
 // user's programs and services that are already running.
@@ -234,7 +286,7 @@ func (p Point) ModelFile() string {
 func (p Point) RequestFiles() map[string]string {
 	paths := map[string]string{}
 	w := p.Workload.Serve
-	all := slices.AppendSeq([]string{w.Payload}, maps.Values(w.Inputs.Of()))
+	all := slices.AppendSeq([]string{w.Payload, w.Prompts.Path()}, maps.Values(w.Inputs.Of()))
 	all = slices.AppendSeq(all, maps.Values(w.Outputs.Of()))
 	slices.Sort(all)
 	all = slices.DeleteFunc(slices.Compact(all), func(path string) bool { return path == "" })
@@ -257,6 +309,7 @@ func (p Point) RequestFiles() map[string]string {
 func locateFiles(p *Point, folder string) {
 	p.Workload.Serve.Inputs = p.Workload.Serve.Inputs.in(folder)
 	p.Workload.Serve.Outputs = p.Workload.Serve.Outputs.in(folder)
+	p.Workload.Serve.Prompts = p.Workload.Serve.Prompts.in(folder)
 	if file := p.ModelFile(); file != "" && !filepath.IsAbs(file) {
 		p.Workload.Serve.Model = filepath.Join(folder, file)
 	}
@@ -281,6 +334,15 @@ func (s Serve) Starts() bool { return s.Target == HTTP || s.Target == GRPC }
 // OverGRPC reports whether requests use gRPC.
 func (s Serve) OverGRPC() bool {
 	return s.Target == GRPC || s.Target == URL && (strings.HasPrefix(s.URL, "grpc://") || strings.HasPrefix(s.URL, "grpcs://"))
+}
+
+// URLs returns the addresses of a service that is already running, without a slash at the end.
+func (s Serve) URLs() []string {
+	list := strings.Fields(s.URL)
+	for i := range list {
+		list[i] = strings.TrimSuffix(list[i], "/")
+	}
+	return list
 }
 
 var pathPattern = regexp.MustCompile(`^/[!-~]*$`)

@@ -10,8 +10,9 @@ const (
 	LatencyP95        = "latency_p95"
 	LatencyP99        = "latency_p99"
 	LatencyMean       = "latency_mean"
-	Errors            = "errors"   // share of requests without a correct answer in time
-	Timeouts          = "timeouts" // share of requests without any answer within the timeout
+	Errors            = "errors"    // share of requests without a correct answer in time
+	Timeouts          = "timeouts"  // share of requests without any answer within the timeout
+	CancelledShare    = "cancelled" // share of requests chosen to be abandoned by the client
 	SendLagP99        = "send_lag_p99"
 	ClientCPUs        = "client_cpus"     // CPUs used by the load generator
 	ClientRate        = "client_rate"     // rate of the load generator against a server that answers at once
@@ -60,6 +61,18 @@ const (
 	InputTokens      = "input_tokens"      // mean per request, as counted by the service
 	CachedTokens     = "cached_tokens"     // share of input tokens found in the service's cache
 	ReasoningTokens  = "reasoning_tokens"  // share of output tokens that precede the answer
+	OutputTokens     = "output_tokens"     // mean per answer
+	OutputPerUser    = "output_per_user"   // tokens/s that the caller of one answer sees: 1 / TPOTP50
+	OutputPerGPU     = "output_per_gpu"    // OutputThroughput per GPU of the service
+)
+
+// The measures that a service reports itself, from its metrics during a load.
+const (
+	ServerQueue       = "server_queue"       // mean number of requests waiting in the service
+	ServerRunning     = "server_running"     // mean number of requests that it computes
+	ServerKVCache     = "server_kv_cache"    // largest share of the KV cache in use
+	ServerCacheHits   = "server_cache_hits"  // share of input tokens found in the prefix cache
+	ServerPreemptions = "server_preemptions" // requests that lost their place in the KV cache
 )
 
 // The measures of one replica under a load.
@@ -145,6 +158,15 @@ var serving = []Measure{
 	{Name: InputTokens, Title: "input tokens", Unit: "tokens", At: ofLoad},
 	{Name: CachedTokens, Title: "cached input tokens", Show: Percent, At: ofLoad},
 	{Name: ReasoningTokens, Title: "reasoning tokens", Show: Percent, At: ofLoad},
+	{Name: OutputTokens, Title: "output tokens per answer", Unit: "tokens", At: ofLoad},
+	{Name: OutputPerUser, Title: "output tokens per user", Unit: "tokens/s", Better: Higher, At: ofLoad},
+	{Name: OutputPerGPU, Title: "output tokens per GPU", Unit: "tokens/s", Better: Higher, At: ofLoad},
+	{Name: CancelledShare, Title: "cancelled", Show: Percent, At: ofLoad},
+	{Name: ServerQueue, Title: "queue of the service", Unit: "requests", Better: Lower, At: ofLoad},
+	{Name: ServerRunning, Title: "running in the service", Unit: "requests", At: ofLoad},
+	{Name: ServerKVCache, Title: "KV cache in use, largest", Show: Percent, At: ofLoad},
+	{Name: ServerCacheHits, Title: "prefix cache hits", Show: Percent, At: ofLoad},
+	{Name: ServerPreemptions, Title: "preemptions", At: ofLoad},
 	{Name: Goodput, Title: "goodput", Unit: "requests/s", Better: Higher, At: ofLoad, Scales: true},
 	{Name: SendLagP99, Title: "send lag P99", Unit: "s", Better: Lower, Show: Seconds, At: ofLoad},
 	{Name: ClientCPUs, Title: "client CPUs", At: ofLoad},

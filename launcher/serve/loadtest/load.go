@@ -14,11 +14,9 @@ package loadtest
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"os"
 	"runtime"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -46,15 +44,28 @@ type Reconnecter interface {
 	Anew() bool
 }
 
+// A Converser is a Sender whose requests belong to sessions of several turns.
+type Converser interface {
+	Sender
+	// More reports whether the session of the last request has another turn, and how long the caller thinks
+	// before it. The next Send is then that turn.
+	More() (think time.Duration, ok bool)
+}
+
 // Options configure a run of requests. Set either InFlight (closed loop) or Schedule (open loop).
 type Options struct {
 	Dial func() (Sender, error)
 
-	InFlight int           // requests in flight of the closed loop
-	Duration time.Duration // of the closed loop
+	InFlight int           // callers of the closed loop, each with one request in flight at most
+	Duration time.Duration // of the closed loop, Lead included
+	Ramp     time.Duration // first part of Lead, over which the closed loop's callers start
+	Requests int           // after Lead, after which the closed loop ends before Duration; 0 means unlimited
 
-	// Schedule lists the send times of the open loop from its start, ascending. See Poisson.
+	// Schedule lists the send times of the open loop from its start, ascending. See Arrivals. Of a session of
+	// several turns it has the first.
 	Schedule []time.Duration
+	// Lead is the first part of the run, which is not measured: a multiple of Window.
+	Lead time.Duration
 	// MaxInFlight bounds the connections of the open loop. A request that finds none free waits for one, and
 	// the wait counts as latency. 0 means 1024.
 	MaxInFlight int
@@ -66,28 +77,23 @@ type Options struct {
 	// microseconds. Tests in virtual time set it.
 	Sleep func(time.Duration)
 
+	// Cancel is the share of requests that the client abandons CancelAfter after sending them. They are drawn
+	// from Seed, before it is known how long they take, and count only as cancelled.
+	Cancel      float64
+	CancelAfter time.Duration
+	Seed        uint64
+
+	// Each is called with every finished request, by one goroutine at a time; nil does nothing.
+	Each func(Outcome)
+	// SharedPrompts is set if requests are meant to have text in common, which the service may cache.
+	SharedPrompts bool
+
 	// Within holds the limits that an answer must keep to count in Window.Within. Times that are not in the map
 	// have no limit.
 	Within map[Time]time.Duration
 
 	Timeout time.Duration // after which an answer is late
 	Window  time.Duration // length of the recorded windows; 0 means 1 s
-}
-
-// Poisson draws the times of independent calls that arrive at rate per second on average, within d. Their
-// number is random, too: tools that stretch the times so that the last one falls on d underestimate how long
-// queues get.
-func Poisson(rate float64, d time.Duration, seed uint64) []time.Duration {
-	r := rand.New(rand.NewPCG(seed, 0x5ca1eb))
-	var list []time.Duration
-	for t := 0.0; ; {
-		t += r.ExpFloat64() / rate
-		at := time.Duration(t * float64(time.Second))
-		if at >= d {
-			return list
-		}
-		list = append(list, at)
-	}
 }
 
 // Run sends requests until the schedule or duration is over and every answer has arrived or is late. It returns
@@ -100,7 +106,10 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		o.Window = time.Second
 	}
 	r := &run{Options: o}
-	span := o.Duration
+	span, width := o.Duration, o.Window
+	if o.Requests > 0 && o.Schedule == nil {
+		width /= finer // the windows are cut when the number of requests is reached
+	}
 	if o.Schedule != nil {
 		if len(o.Schedule) == 0 {
 			return nil, errors.New("no request falls within the duration; set a longer duration or a higher rate")
@@ -108,10 +117,10 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		span = (o.Schedule[len(o.Schedule)-1]/o.Window + 1) * o.Window
 	}
 	var err error
-	if r.record, err = newRecord(span, o.Window, o.Within); err != nil {
+	if r.record, err = newRecord(span, width, o.Within); err != nil {
 		return nil, err
 	}
-	r.record.closed = o.Schedule == nil
+	r.record.closed, r.record.each = o.Schedule == nil, o.Each
 	if o.Schedule == nil {
 		err = r.closed(ctx)
 	} else {
@@ -120,7 +129,12 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	result := &Result{Windows: r.record.list(), InFlight: o.InFlight, Asked: len(o.Schedule), Held: r.held, Behind: r.behind, Refused: r.record.refused, Anew: int(r.anew.Load()), MaxInFlight: o.MaxInFlight, FirstError: r.record.first,
+	windows, lead := r.record.list(), int(o.Lead/width)
+	if width < o.Window {
+		windows = regroup(windows, lead, finer, r.ended(width))
+		lead /= finer
+	}
+	result := &Result{Windows: windows, Lead: lead, Shared: o.SharedPrompts, InFlight: o.InFlight, Asked: len(o.Schedule), Held: r.held, Behind: r.behind, Refused: r.record.refused, Anew: int(r.anew.Load()), MaxInFlight: o.MaxInFlight, FirstError: r.record.first,
 		ClientCPU: (processCPU() - r.cpu).Seconds() / time.Since(r.begin).Seconds()}
 	if !o.InProcess {
 		result.CPUs = min(runtime.NumCPU(), runtime.GOMAXPROCS(0))
@@ -136,7 +150,13 @@ type run struct {
 	held   int           // Result.Held
 	behind time.Duration // Result.Behind
 	anew   atomic.Int64
+	drawn  atomic.Int64 // number of draws of cancels
+	sent   atomic.Int64 // requests that began after Lead, for Options.Requests
+	enough atomic.Int64 // when that number was reached, in nanoseconds
 }
+
+// finer is how many windows are recorded for one if the length of a run is not known beforehand.
+const finer = 32
 
 // start starts the clock. Connecting before it does not count.
 func (r *run) start() { r.begin, r.cpu = time.Now(), processCPU() }
@@ -145,7 +165,12 @@ func (r *run) start() { r.begin, r.cpu = time.Now(), processCPU() }
 func (r *run) one(s Sender, at, late time.Duration) error {
 	sent := time.Since(r.begin)
 	r.record.sent(sent)
-	err := s.Send(r.begin.Add(max(at, sent) + r.Timeout))
+	wait := max(at, sent) + r.Timeout
+	cancelled := r.cancels()
+	if cancelled {
+		wait = min(wait, sent+r.CancelAfter)
+	}
+	err := s.Send(r.begin.Add(wait))
 	now := time.Since(r.begin)
 	var answer *Stream
 	if s, ok := s.(Streamer); ok && err == nil {
@@ -160,8 +185,17 @@ func (r *run) one(s Sender, at, late time.Duration) error {
 	if s, ok := s.(Chooser); ok {
 		replica = s.Asked()
 	}
-	r.record.done(request{at, sent, now, late, replica, answer, err})
+	r.record.done(request{at, sent, now, late, replica, answer, err, cancelled})
 	return err
+}
+
+// cancels draws whether the client abandons the next request.
+func (r *run) cancels() bool {
+	if r.Cancel == 0 {
+		return false
+	}
+	n := uint64(r.drawn.Add(1))
+	return rand.New(rand.NewPCG(r.Seed, n^0xca9ce1)).Float64() < r.Cancel
 }
 
 // again returns the connection for the next request. After an error it is a new one: a late answer on the old
@@ -172,122 +206,6 @@ func (r *run) again(s Sender, err error) (Sender, error) {
 	}
 	_ = s.Close() // unusable: the error is not of interest
 	return r.Dial()
-}
-
-func (r *run) closed(ctx context.Context) error {
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	var all sync.WaitGroup
-	senders := make([]Sender, r.InFlight)
-	for i := range senders {
-		var err error
-		if senders[i], err = r.Dial(); err != nil {
-			for _, s := range senders[:i] {
-				_ = s.Close()
-			}
-			return fmt.Errorf("connection %d of %d: %w", i+1, r.InFlight, err)
-		}
-	}
-	r.start()
-	for _, s := range senders {
-		all.Go(func() {
-			defer func() {
-				if s != nil {
-					_ = s.Close()
-				}
-			}()
-			for ctx.Err() == nil {
-				at := time.Since(r.begin)
-				if at >= r.Duration {
-					return
-				}
-				var err error
-				if s, err = r.again(s, r.one(s, at, 0)); err != nil {
-					s = nil
-					stop(fmt.Errorf("no new connections after an error: %w", err))
-				}
-			}
-		})
-	}
-	all.Wait()
-	return context.Cause(ctx)
-}
-
-// open gives each request the most recently used free connection, so that only as many connections stay busy as
-// the service's latency requires.
-func (r *run) open(ctx context.Context) error {
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	var (
-		mu   sync.Mutex
-		free []Sender
-		all  sync.WaitGroup
-	)
-	slots := make(chan struct{}, r.MaxInFlight)
-	take := func() (Sender, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		if n := len(free); n > 0 {
-			s := free[n-1]
-			free = free[:n-1]
-			return s, nil
-		}
-		return nil, nil
-	}
-	first, err := r.Dial()
-	if err != nil {
-		return err
-	}
-	free = append(free, first)
-	if r.Sleep == nil {
-		sleepInKernel()
-	}
-	r.start()
-	blocked := time.Duration(0) // when a connection last became free: waiting for one is the service's delay, not the client's
-	for _, at := range r.Schedule {
-		r.until(ctx, at)
-		select {
-		case slots <- struct{}{}:
-		default:
-			r.held++
-			select {
-			case slots <- struct{}{}:
-			case <-ctx.Done():
-			}
-			blocked = time.Since(r.begin)
-		}
-		if ctx.Err() != nil {
-			break
-		}
-		due := max(at, blocked)
-		r.behind = due - at
-		all.Go(func() {
-			defer func() { <-slots }()
-			late := time.Since(r.begin) - due
-			s, err := take()
-			if s == nil {
-				s, err = r.Dial()
-			}
-			if err != nil { // a refused connection is the service's error, not the tool's
-				now := time.Since(r.begin)
-				r.record.sent(now)
-				r.record.done(request{at, now, now, late, -1, nil, &unconnected{err}})
-				return
-			}
-			if err := r.one(s, at, late); err != nil {
-				_ = s.Close() // a late answer would be taken for the next request's
-				return
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			free = append(free, s)
-		})
-	}
-	all.Wait()
-	for _, s := range free {
-		_ = s.Close()
-	}
-	return context.Cause(ctx)
 }
 
 // unconnected is the error of a request for which no connection could be opened.

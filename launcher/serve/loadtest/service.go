@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/scalebench/scalebench/launcher/study"
@@ -65,6 +64,14 @@ func (l Load) String() string {
 	return text + fmt.Sprintf(", batch %d", l.Batch)
 }
 
+// file returns the name of the load's files.
+func (l Load) file() string {
+	if l.Threads == 0 {
+		return fmt.Sprintf("batch-%d-rate-%s", l.Batch, number.Exact(l.Rate))
+	}
+	return fmt.Sprintf("batch-%d-threads-%d", l.Batch, l.Threads)
+}
+
 // A Service describes the service to measure and the functions that receive the results.
 type Service struct {
 	// Dial returns a function that connects for requests of batch samples. The first call for a batch size may
@@ -82,6 +89,19 @@ type Service struct {
 
 	// Log opens the file for a load's latencies (see Result.WriteLog). nil writes none.
 	Log func(name string) (io.WriteCloser, error)
+	// Export opens the file for a load's requests, a JSON object a line (see Outcome). nil writes none.
+	Export func(name string) (io.WriteCloser, error)
+
+	// Scrape reads the servers' own metrics, by replica, and keeps their text under a name unless that is "". nil
+	// reads none.
+	Scrape func(ctx context.Context, name string) ([]ServerMetrics, error)
+
+	Turns float64   // mean number of turns of a session; 0 means 1
+	Trace []float64 // send times in seconds for study.Trace
+	// Input and Output are the distributions of the tokens that requests ask for; not set if unknown.
+	Input, Output study.TokenLength
+	// GPUs is the number of GPUs of the service; 0 if it has none.
+	GPUs int
 
 	Phase  func(text string) error
 	Figure func(metrics.Figure) error
@@ -143,16 +163,17 @@ func (s *Service) run(ctx context.Context, w study.Serve, l Load, capacity float
 	if err != nil {
 		return nil, Verdict{}, err
 	}
-	o := Options{Dial: dial, InFlight: l.Threads, Duration: time.Duration(w.Duration), Timeout: time.Duration(w.Timeout), Sleep: s.Sleep, InProcess: s.InProcess, Within: each(w.Limit)}
-	o.Window = o.Duration / Windows
-	if l.Threads == 0 {
-		// The shift keeps the streams of consecutive seeds apart: repeats have consecutive seeds.
-		if o.Schedule = Poisson(l.Rate, o.Duration, s.Seed<<20+stream); len(o.Schedule) == 0 {
-			return nil, Verdict{Why: fmt.Sprintf("no request falls within %v", o.Duration)}, nil
-		}
+	o, why := s.options(w, l, stream)
+	if why != "" {
+		return nil, Verdict{Why: why}, nil
+	}
+	o.Dial = dial
+	end, err := s.export(l, &o)
+	if err != nil {
+		return nil, Verdict{}, err
 	}
 	r, err := Run(ctx, o)
-	if err != nil {
+	if err = errors.Join(err, end()); err != nil {
 		return nil, Verdict{}, fmt.Errorf("%v: %w", l, err)
 	}
 	v := r.Judge()
@@ -163,70 +184,12 @@ func (s *Service) run(ctx context.Context, w study.Serve, l Load, capacity float
 	return r, v, nil
 }
 
-// shares lists the percentiles that are recorded as figures.
-var shares = []struct {
-	name string
-	of   string // a name of study.Bound
-	at   float64
-}{
-	{measure.LatencyP50, "", 0.5}, {measure.LatencyP95, "", 0.95}, {measure.LatencyP99, "", 0.99},
-	{measure.TTFTP50, study.TTFT, 0.5}, {measure.TTFTP95, study.TTFT, 0.95}, {measure.TTFTP99, study.TTFT, 0.99},
-	{measure.TTFOP50, study.TTFO, 0.5}, {measure.TTFOP95, study.TTFO, 0.95}, {measure.TTFOP99, study.TTFO, 0.99},
-	{measure.TPOTP50, study.TPOT, 0.5}, {measure.TPOTP95, study.TPOT, 0.95}, {measure.TPOTP99, study.TPOT, 0.99},
-	{measure.ITLP50, study.ITL, 0.5}, {measure.ITLP95, study.ITL, 0.95}, {measure.ITLP99, study.ITL, 0.99},
-}
-
-// percentiles records the percentiles that are known, and returns why the others are not.
-func percentiles(v *Verdict, figure func(name, unit string, value float64)) (doubts []string) {
-	tokens, _ := v.Total.Tokens()
-	for _, p := range shares {
-		if p.of != "" && tokens == 0 || p.of == study.TTFO && !v.Total.Reasoned() {
-			continue
-		}
-		if seconds, why := v.Percentile(timeOf[p.of], p.at); why == "" {
-			figure(p.name, "s", seconds)
-		} else {
-			doubts = append(doubts, fmt.Sprintf("no %sP%g: %s", ofStreams(p.of), 100*p.at, why))
-		}
-	}
-	return doubts
-}
-
-// timeOf maps the time that a limit names to a Time.
-var timeOf = map[string]Time{"": Latency, study.TTFT: FirstToken, study.TTFO: FirstOutput, study.TPOT: PerToken, study.ITL: Gap}
-
-// ofStreams returns the name of a time as a prefix for a percentile, such as "TTFT ".
-func ofStreams(of string) string {
-	if of == "" {
-		return ""
-	}
-	return strings.ToUpper(of) + " "
-}
-
-// each returns the limits that an answer must keep to count for the goodput: its own times must be within those
-// of the percentiles.
-func each(l study.Limit) map[Time]time.Duration {
-	bounds, _ := l.Of()
-	most := map[Time]time.Duration{}
-	for _, b := range bounds {
-		d := time.Duration(b.Seconds * float64(time.Second))
-		if had, ok := most[timeOf[b.Of]]; !ok || d > had { // of several percentiles the widest
-			most[timeOf[b.Of]] = d
-		}
-	}
-	return most
-}
-
 // log writes a load's latencies to its log.
 func (s *Service) log(l Load, r *Result, v Verdict, start time.Time) error {
 	if s.Log == nil || r == nil {
 		return nil
 	}
-	name := fmt.Sprintf("batch-%d-threads-%d", l.Batch, l.Threads)
-	if l.Threads == 0 {
-		name = fmt.Sprintf("batch-%d-rate-%s", l.Batch, number.Exact(l.Rate))
-	}
-	w, err := s.Log(name)
+	w, err := s.Log(l.file())
 	if err != nil {
 		return err
 	}
@@ -236,16 +199,20 @@ func (s *Service) log(l Load, r *Result, v Verdict, start time.Time) error {
 // measure runs one load and records its figures.
 func (s *Service) measure(ctx context.Context, w study.Serve, l Load, capacity float64, stream uint64) (*Result, Verdict, error) {
 	start := time.Now()
+	out := recorder{service: s, load: l}
+	scraped := s.scrape(ctx, l)
+	defer scraped.cancel()
 	r, v, err := s.run(ctx, w, l, capacity, stream)
 	if err == nil {
 		err = s.log(l, r, v, start)
 	}
-	if err != nil {
-		return nil, v, err
-	}
-	out := recorder{service: s, load: l, doubts: slices.Clone(v.Doubts)}
+	out.doubts = slices.Clone(v.Doubts)
 	if r != nil {
 		out.client(r, &v)
+		scraped.end(ctx, &out, r.lead())
+	}
+	if err != nil {
+		return nil, v, err
 	}
 	if v.Why == "" {
 		out.steady(w, &v)
@@ -263,74 +230,4 @@ func (s *Service) measure(ctx context.Context, w study.Serve, l Load, capacity f
 		}
 	}
 	return r, v, out.err
-}
-
-// A recorder records the figures of one load. After an error it records nothing more.
-type recorder struct {
-	service *Service
-	load    Load
-	doubts  []string
-	err     error
-}
-
-func (r *recorder) figure(name, unit string, value float64) {
-	if r.err == nil {
-		r.err = r.service.Figure(metrics.Figure{Name: name, Unit: unit, Value: value, At: r.load.At()})
-	}
-}
-
-// client records errors and what the client itself did.
-func (r *recorder) client(result *Result, v *Verdict) {
-	r.figure(measure.Errors, "", v.Total.Errors())
-	r.figure(measure.Timeouts, "", v.Total.Timeouts())
-	r.figure(measure.ClientCPUs, "", result.ClientCPU)
-	if alone, known := r.service.client[r.load.Batch]; known {
-		r.figure(measure.ClientRate, "requests/s", alone.rate)
-		r.figure(measure.ClientOverhead, "s", alone.overhead)
-	}
-	if result.FirstError != nil && v.Total.Good > 0 { // otherwise the reason includes it
-		r.doubts = append(r.doubts, "the first request without a right answer in time: "+result.FirstError.Error())
-	}
-}
-
-// steady records throughput and latencies.
-func (r *recorder) steady(w study.Serve, v *Verdict) {
-	rate := v.Total.Rate()
-	r.figure(measure.RequestsPerSecond, "requests/s", rate)
-	r.figure(measure.SamplesPerSecond, "samples/s", rate*float64(r.load.Batch))
-	if mean, _ := v.Total.Mean(); v.lateMean() == "" {
-		r.figure(measure.LatencyMean, "s", mean)
-	} else {
-		r.doubts = append(r.doubts, "no mean latency: "+v.lateMean())
-	}
-	if r.load.Threads == 0 {
-		r.figure(measure.SendLagP99, "s", v.Lag())
-	}
-	r.figure(measure.LongestStall, "s", v.Total.Stall.Seconds())
-	if cv, ok := v.WindowCV(); ok {
-		r.figure(measure.WindowCV, "", cv)
-	}
-	r.tokens(v)
-	if w.Limit != "" {
-		r.figure(measure.Goodput, "requests/s", v.Total.Goodput())
-	}
-	r.doubts = append(r.doubts, percentiles(v, r.figure)...)
-}
-
-// tokens records what a language model read and made.
-func (r *recorder) tokens(v *Verdict) {
-	if tokens, counted := v.Total.Tokens(); tokens > 0 {
-		r.figure(measure.OutputThroughput, "tokens/s", v.Total.OutputThroughput())
-		if !counted {
-			r.doubts = append(r.doubts, "the service does not say how many tokens it made: each text counts as one, and can hold several; ask for usage with \"stream_options\": {\"include_usage\": true}")
-		}
-	}
-	input, cached, reasoning := v.Total.Shares()
-	if input > 0 {
-		r.figure(measure.InputTokens, "tokens", input)
-		r.figure(measure.CachedTokens, "", cached)
-	}
-	if reasoning > 0 {
-		r.figure(measure.ReasoningTokens, "", reasoning)
-	}
 }

@@ -65,7 +65,8 @@ type Verdict struct {
 // autoregressive process of order one; Bayley and Hammersley 1946). It raises the estimate of r by its bias in
 // short series, (1+3r)/n (Marriott and Pope 1954).
 func (r *Result) Judge() Verdict {
-	v := Verdict{Warmup: warmup(r.Windows)}
+	measured := r.Windows[min(r.Lead, len(r.Windows)):]
+	v := Verdict{Warmup: len(r.Windows) - len(measured) + warmup(measured)}
 	v.windows = r.Windows[v.Warmup:]
 	v.Total = Merge(v.windows)
 	switch means, empty := means(v.windows), stalled(v.windows); {
@@ -81,7 +82,7 @@ func (r *Result) Judge() Verdict {
 		v.Why = fmt.Sprintf("%d of %d requests found %d others without an answer, and waited; the service does not keep up with %.3g requests/s", r.Held, r.Asked, r.MaxInFlight, v.asked())
 	case len(means) < minSteady:
 		v.Ours = true
-		v.Why = fmt.Sprintf("%d of %d windows are warm-up or have no answer; %d others are needed: measure for longer", len(r.Windows)-len(means), len(r.Windows), minSteady)
+		v.Why = fmt.Sprintf("%d of %d windows are warm-up or have no answer; %d others are needed: measure for longer", len(measured)-len(means), len(measured), minSteady)
 	case r.Asked > 0 && v.Total.Errors() > 1-hurried:
 		v.Why = fmt.Sprintf("%.1f %% of the requests were answered in time; the service does not keep up with %.3g requests/s", 100*(1-v.Total.Errors()), v.asked())
 	case empty > 0:
@@ -101,8 +102,8 @@ func (r *Result) Judge() Verdict {
 	if share := float64(r.Anew) / float64(max(1, requests)); share > fewAnew {
 		v.Doubts = append(v.Doubts, fmt.Sprintf("the service had closed its connection before %.0f %% of the requests; connecting again is part of their latencies", 100*share))
 	}
-	if _, cached, _ := v.Total.Shares(); cached > mostCached {
-		v.Doubts = append(v.Doubts, fmt.Sprintf("the service had %.0f %% of the input tokens in its cache, since the requests are alike: callers with other texts wait longer for the first token", 100*cached))
+	if _, cached, _ := v.Total.Shares(); cached > mostCached && !r.Shared {
+		v.Doubts = append(v.Doubts, fmt.Sprintf("the service had %.0f %% of the input tokens in its cache, since requests are alike: callers with other texts wait longer for the first token", 100*cached))
 	}
 	if off := v.Total.Little(); math.Abs(off) > overhead && v.Total.Good > 0 {
 		v.Doubts = append(v.Doubts, fmt.Sprintf("rate × mean latency is %.3g requests in flight, %.3g were counted: Little's law is off by %.0f %%", v.Total.InFlight*(1+off), v.Total.InFlight, 100*off))

@@ -32,9 +32,11 @@ type Window struct {
 
 	Good     int64 // right answers in time
 	Wrong    int64 // answers that are not what was expected, and lost connections
-	Late     int64 // wrong answers and lost connections
+	Late     int64 // requests without an answer within the timeout
 	Within   int64 // right answers with all times within Options.Within
 	InFlight float64
+	// Cancelled is the number of requests chosen to be abandoned. No other count includes them.
+	Cancelled int64
 
 	Latency *hdrhistogram.PackedHistogram // from the scheduled send time
 	// Least is the lower bound of Latency, had the client sent in time.
@@ -70,6 +72,7 @@ func Merge(list []Window) Window {
 		total.Wrong += w.Wrong
 		total.Late += w.Late
 		total.Within += w.Within
+		total.Cancelled += w.Cancelled
 		total.InFlight += w.InFlight * w.Length.Seconds()
 		total.latencySum += w.latencySum
 		total.serviceSum += w.serviceSum
@@ -179,6 +182,7 @@ func (w *Window) Little() float64 {
 // A record collects the results of all connections' requests.
 type record struct {
 	closed  bool
+	each    func(Outcome) // Options.Each
 	mu      sync.Mutex
 	width   time.Duration
 	within  map[Time]time.Duration
@@ -250,6 +254,7 @@ type request struct {
 	replica       int           // index of the replica asked; -1 if there is only one
 	answer        *Stream       // nil if the answer was not streamed
 	err           error
+	cancelled     bool // chosen to be abandoned by the client
 }
 
 // done records a request.
@@ -263,9 +268,14 @@ func (r *record) done(q request) {
 		r.late = lateness{}
 	}
 	if err == nil {
-		r.spread(at, now)
+		if !q.cancelled {
+			r.spread(at, now)
+		}
 		r.stalled(now)
 		r.waiting, r.since = r.flying > 0, now
+	}
+	if r.each != nil {
+		r.each(q.outcome())
 	}
 	i := int(at / r.width)
 	if i >= len(r.windows) {
@@ -273,6 +283,10 @@ func (r *record) done(q request) {
 	}
 	w := &r.windows[i]
 	put(w.Lag, q.late)
+	if q.cancelled {
+		w.Cancelled++
+		return
+	}
 	if q.replica >= 0 {
 		w.of(q.replica).count(now-at, err)
 	}
@@ -351,8 +365,10 @@ func (r *record) list() []Window {
 // A Result holds the measurements of one run.
 type Result struct {
 	Windows  []Window
-	InFlight int // of the closed loop; 0 for the open loop
-	Asked    int // requests in the open loop's schedule
+	Lead     int  // windows at the start that are not measured
+	Shared   bool // Options.SharedPrompts
+	InFlight int  // of the closed loop; 0 for the open loop
+	Asked    int  // requests in the open loop's schedule
 	// MaxInFlight is Options.MaxInFlight.
 	MaxInFlight int
 	Held        int // requests that found MaxInFlight others unanswered
@@ -364,4 +380,12 @@ type Result struct {
 	Anew      int     // requests that needed a new connection, since the server had closed theirs
 	// FirstError is the error of the first request without a right answer in time; nil if there was none.
 	FirstError error
+}
+
+// lead returns the length of the part that is not measured.
+func (r *Result) lead() (d time.Duration) {
+	for _, w := range r.Windows[:min(r.Lead, len(r.Windows))] {
+		d += w.Length
+	}
+	return d
 }

@@ -4,16 +4,21 @@ package target
 
 import (
 	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"net/url"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
 	"github.com/scalebench/scalebench/launcher/serve/loadtest"
+	"github.com/scalebench/scalebench/launcher/serve/prompts"
+	"github.com/scalebench/scalebench/launcher/study"
 )
 
 // HTTP is a service that is queried over HTTP. Requests go to the replicas in turn; every connection of the
@@ -24,6 +29,8 @@ type HTTP struct {
 	ContentType string   // of Bodies
 	// Headers holds further headers by name.
 	Headers map[string]string
+	// Private holds headers that only these servers get. Errors do not show their values.
+	Private map[string]string
 	// Token is a bearer token that only these servers get; "" for none.
 	Token string
 	// Expect is text that a right answer contains; nil accepts any answer with a 2xx status.
@@ -33,9 +40,20 @@ type HTTP struct {
 	Judge func(request int, r *fasthttp.Response) error
 	// Streams is set if answers are streamed by OpenAI's protocol ("stream": true). Judge is then not used.
 	Streams bool
+	// Prompts makes the bodies, instead of Bodies; nil for none.
+	Prompts *prompts.Source
+	// Routing is a value of study.Serve.Routing; "" is study.RoundRobin.
+	Routing string
 
-	turn atomic.Uint64
+	turn     atomic.Uint64 // counts requests, or sessions of Prompts
+	routed   atomic.Uint64 // counts requests of Prompts
+	once     sync.Once
+	choosing sync.Mutex
+	inFlight []atomic.Int64 // requests in flight, by replica, for study.LeastBusy; made by the first Dial
 }
+
+// posts reports whether requests have a body.
+func (h *HTTP) posts() bool { return len(h.Bodies) > 0 || h.Prompts != nil }
 
 // Check reports an invalid URL.
 func (h *HTTP) Check() error {
@@ -58,6 +76,7 @@ func (h *HTTP) Check() error {
 
 // Dial connects to every replica.
 func (h *HTTP) Dial() (loadtest.Sender, error) {
+	h.once.Do(func() { h.inFlight = make([]atomic.Int64, len(h.URLs)) })
 	s := &sender{of: h}
 	for _, text := range h.URLs {
 		u, err := url.Parse(text)
@@ -102,7 +121,7 @@ func connect(u *url.URL) (net.Conn, error) {
 func (h *HTTP) Warm(deadline time.Time) (answer int) {
 	for _, at := range h.URLs {
 		one := h.Like(at)
-		one.Token = h.Token
+		one.Token, one.Private = h.Token, h.Private
 		connection, err := one.Dial()
 		if err != nil {
 			continue
@@ -118,9 +137,39 @@ func (h *HTTP) Warm(deadline time.Time) (answer int) {
 	return answer
 }
 
-// Like returns the same requests to other servers, without checking their answers. It leaves out the token.
+// InputTokens sends the first request and returns the number of input tokens that the service counts; 0 if it
+// does not count them.
+func (h *HTTP) InputTokens(deadline time.Time) (int, error) {
+	connection, err := h.Dial()
+	if err != nil {
+		return 0, err
+	}
+	s := connection.(*sender)
+	defer s.Close()
+	if err := s.Send(deadline); err != nil {
+		return 0, err
+	}
+	if h.Streams {
+		return s.asked.last.Input, nil
+	}
+	var answer struct {
+		Usage struct {
+			Input int `json:"prompt_tokens"`
+		}
+	}
+	_ = json.Unmarshal(s.asked.response.Body(), &answer) // 0 if it is another protocol's
+	return answer.Usage.Input, nil
+}
+
+// Like returns the same requests to other servers, without checking their answers. It leaves out the token and
+// the private headers.
 func (h *HTTP) Like(servers ...string) *HTTP {
-	return &HTTP{URLs: servers, Bodies: h.Bodies, ContentType: h.ContentType, Headers: h.Headers, Streams: h.Streams}
+	like := &HTTP{URLs: servers, Bodies: h.Bodies, ContentType: h.ContentType, Headers: h.Headers, Streams: h.Streams}
+	if h.Prompts != nil {
+		body, _ := h.Prompts.Session().Ask()
+		like.Bodies = [][]byte{body}
+	}
+	return like
 }
 
 // trusting returns the TLS configuration for a server of that name ("" means the name dialled). It trusts the
@@ -135,15 +184,82 @@ const dialTimeout = 10 * time.Second
 type sender struct {
 	of       *HTTP
 	replicas []*replica
-	asked    *replica // replica asked last
-	turn     int      // its index
+	asked    *replica         // replica asked last
+	turn     int              // its index
+	session  *prompts.Session // of Prompts; nil before the first request
+	home     int              // replica of the session, for study.Sticky
 }
 
-// Send queries the next replica.
+// Send queries a replica.
 func (s *sender) Send(deadline time.Time) error {
-	turn, request := next(&s.of.turn, len(s.replicas), len(s.of.Bodies))
-	s.turn, s.asked = turn, s.replicas[turn]
-	return s.asked.send(deadline, s.of, request)
+	var turn, request int
+	if h := s.of; h.Prompts == nil {
+		turn, request = next(&h.turn, len(s.replicas), len(h.Bodies))
+	}
+	body, err := s.body(request)
+	if err != nil {
+		return err
+	}
+	s.turn = s.route(turn)
+	s.asked = s.replicas[s.turn]
+	if s.of.Routing == study.LeastBusy && len(s.replicas) > 1 {
+		defer s.of.inFlight[s.turn].Add(-1)
+	}
+	err = s.asked.send(deadline, s.of, call{request, body})
+	if err == nil && s.session != nil {
+		s.session.Answer(s.asked.text())
+	}
+	return s.of.redacted(err)
+}
+
+// shortestSecret is the length from which the value of a private header is left out of errors.
+const shortestSecret = 6
+
+// redacted returns the error without values of private headers, which a server may repeat.
+func (h *HTTP) redacted(err error) error {
+	if err == nil {
+		return nil
+	}
+	text := err.Error()
+	for _, value := range h.Private {
+		value = strings.TrimPrefix(value, "Bearer ")
+		if len(value) >= shortestSecret {
+			text = strings.ReplaceAll(text, value, "[secret]")
+		}
+	}
+	if text == err.Error() {
+		return err
+	}
+	return errors.New(text)
+}
+
+// body returns the body of the next request, which may begin a session; nil if it has none.
+func (s *sender) body(request int) ([]byte, error) {
+	switch h := s.of; {
+	case h.Prompts == nil && len(h.Bodies) == 0:
+		return nil, nil
+	case h.Prompts == nil:
+		return h.Bodies[request], nil
+	}
+	if s.session != nil {
+		if body, ok := s.session.Ask(); ok {
+			return body, nil
+		}
+	}
+	s.session, s.home = s.of.Prompts.Session(), int(s.of.turn.Add(1)-1)%len(s.replicas)
+	body, ok := s.session.Ask()
+	if !ok {
+		return nil, errors.New("a session of workload.prompts has no turn")
+	}
+	return body, nil
+}
+
+// More implements loadtest.Converser.
+func (s *sender) More() (think time.Duration, ok bool) {
+	if s.session == nil {
+		return 0, false
+	}
+	return s.session.More()
 }
 
 // next returns the replica and the request whose turn it is. Every replica gets each request.

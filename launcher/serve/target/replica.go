@@ -3,6 +3,7 @@ package target
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -31,6 +32,30 @@ type replica struct {
 	request    fasthttp.Request
 	response   fasthttp.Response
 	last       loadtest.Stream // of the last right answer, if streamed
+	said       []byte          // text of the last right answer, if streamed
+}
+
+// A call is one request.
+type call struct {
+	number int    // index of HTTP.Bodies
+	body   []byte // nil for GET
+}
+
+// text returns the text of the last right answer of a language model.
+func (r *replica) text() string {
+	if r.said != nil {
+		return string(r.said)
+	}
+	var answer struct {
+		Choices []struct {
+			Text    string
+			Message struct{ Content string }
+		}
+	}
+	if json.Unmarshal(r.response.Body(), &answer) != nil || len(answer.Choices) == 0 {
+		return ""
+	}
+	return answer.Choices[0].Text + answer.Choices[0].Message.Content
 }
 
 func newReplica(c net.Conn, u *url.URL, h *HTTP) *replica {
@@ -42,10 +67,13 @@ func newReplica(c net.Conn, u *url.URL, h *HTTP) *replica {
 	for name, value := range h.Headers {
 		r.request.Header.Set(name, value)
 	}
+	for name, value := range h.Private {
+		r.request.Header.Set(name, value)
+	}
 	if h.Token != "" {
 		r.request.Header.Set("Authorization", "Bearer "+h.Token)
 	}
-	if len(h.Bodies) > 0 {
+	if h.posts() {
 		r.request.Header.SetMethod(fasthttp.MethodPost)
 		r.request.Header.SetContentType(h.ContentType)
 	}
@@ -54,7 +82,7 @@ func newReplica(c net.Conn, u *url.URL, h *HTTP) *replica {
 
 // send sends one of the requests, over a new connection if the server has closed the old one. After an error
 // the replica is unusable.
-func (r *replica) send(deadline time.Time, h *HTTP, request int) error {
+func (r *replica) send(deadline time.Time, h *HTTP, asked call) error {
 	sent := time.Now()
 	r.anew = false
 	if r.closed {
@@ -62,12 +90,12 @@ func (r *replica) send(deadline time.Time, h *HTTP, request int) error {
 			return err
 		}
 	}
-	err := r.exchange(sent, deadline, h, request)
+	err := r.exchange(sent, deadline, h, asked)
 	if err != nil && r.used && !r.anew && r.dial != nil && r.connection.read.Load() == 0 && time.Now().Before(deadline) {
 		if err := r.connect(); err != nil {
 			return err
 		}
-		err = r.exchange(sent, deadline, h, request)
+		err = r.exchange(sent, deadline, h, asked)
 	}
 	r.used = r.used || err == nil
 	return err
@@ -91,9 +119,9 @@ func (r *replica) connect() error {
 }
 
 // exchange writes one of the requests and reads the answer. After an error the connection is unusable.
-func (r *replica) exchange(sent, deadline time.Time, h *HTTP, request int) error {
-	if len(h.Bodies) > 0 {
-		r.request.SetBodyRaw(h.Bodies[request])
+func (r *replica) exchange(sent, deadline time.Time, h *HTTP, asked call) error {
+	if asked.body != nil {
+		r.request.SetBodyRaw(asked.body)
 	}
 	if err := r.connection.SetDeadline(deadline); err != nil {
 		return err
@@ -119,7 +147,7 @@ func (r *replica) exchange(sent, deadline time.Time, h *HTTP, request int) error
 	case h.Expect != nil && !bytes.Contains(r.response.Body(), h.Expect):
 		return fmt.Errorf("the answer does not contain the expected text: %.200q", r.response.Body())
 	case h.Judge != nil:
-		return h.Judge(request, &r.response)
+		return h.Judge(asked.number, &r.response)
 	}
 	return nil
 }

@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"runtime"
-	"strconv"
 	"syscall"
 	"time"
 )
@@ -130,22 +128,4 @@ func Accepts(ctx context.Context, address string) error {
 		err = c.Close()
 	}
 	return err
-}
-
-// Answers returns nil if the URL answers with a 2xx status.
-func Answers(ctx context.Context, url string) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return err
-	}
-	answer, err := client.Do(request)
-	if err != nil {
-		return err
-	}
-	defer answer.Body.Close()
-	if answer.StatusCode/100 != 2 {
-		text, _ := io.ReadAll(io.LimitReader(answer.Body, 200)) // only for the message
-		return fmt.Errorf("%s answers %s: %q", url, strconv.Itoa(answer.StatusCode), text)
-	}
-	return nil
 }

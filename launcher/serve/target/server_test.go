@@ -77,7 +77,10 @@ func started(t *testing.T, how string) (r *Replica, url, child string) {
 }
 
 func answersOf(url string) func(context.Context) error {
-	return func(ctx context.Context) error { return Answers(ctx, url+"/ready") }
+	return func(ctx context.Context) error {
+		_, err := Get(ctx, url+"/ready", nil)
+		return err
+	}
 }
 
 func accepts(url string) func(context.Context) error {

@@ -93,7 +93,7 @@ func (r *replica) stream(sent time.Time, h *HTTP) error {
 	if h.Expect != nil && !bytes.Contains(text, h.Expect) {
 		return fmt.Errorf("the answer does not contain the expected text: %.200q", text)
 	}
-	r.last = s
+	r.last, r.said = s, text
 	return nil
 }
 
