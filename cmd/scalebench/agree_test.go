@@ -186,16 +186,16 @@ func (f facts) differ() (list []string) {
 	return list
 }
 
-// Commands and views that show the same quantity of a study show the same value, or all
-// lack it: speedups and their intervals, efficiencies, medians, times to a target.
-func TestOutputsAgree(t *testing.T) {
-	dir := t.TempDir()
+// shareStudies stores the studies and tables in a database of a new folder. It returns the
+// folder, a function that runs a command and returns its output, and the studies' names.
+func shareStudies(t *testing.T) (dir string, output func(words ...string) string, studies []string) {
+	t.Helper()
+	dir = t.TempDir()
 	path := filepath.Join(dir, "db")
 	db, err := store.Open(path, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var studies []string
 	for _, s := range sharedStudies {
 		s.ingest(t, db, dir)
 		studies = append(studies, s.name)
@@ -204,11 +204,10 @@ func TestOutputsAgree(t *testing.T) {
 		t.Fatal(err)
 	}
 	db.Close()
-	site := filepath.Join(dir, "site.toml")
-	if err := os.WriteFile(site, []byte("[[prices]]\nper = \"node\"\nhour = 3600\ncurrency = \"USD\"\n"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "site.toml"), []byte("[[prices]]\nper = \"node\"\nhour = 3600\ncurrency = \"USD\"\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	output := func(words ...string) string {
+	output = func(words ...string) string {
 		t.Helper()
 		var out, errs bytes.Buffer
 		if code := invoke(append([]string{"scalebench", "--db", path}, words...), strings.NewReader(""), &out, &errs); code != 0 {
@@ -224,7 +223,15 @@ func TestOutputsAgree(t *testing.T) {
 		}
 		output(append([]string{"import", file, "--from", "csv", "--set", "study=" + name}, one.flags...)...)
 	}
-	views, err := sql.Open("sqlite3", "file:"+path+"?mode=ro")
+	return dir, output, studies
+}
+
+// Commands and views that show the same quantity of a study show the same value, or all
+// lack it: speedups and their intervals, efficiencies, medians, times to a target.
+func TestOutputsAgree(t *testing.T) {
+	dir, output, studies := shareStudies(t)
+	site := filepath.Join(dir, "site.toml")
+	views, err := sql.Open("sqlite3", "file:"+filepath.Join(dir, "db")+"?mode=ro")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -135,8 +136,12 @@ func (s *session) printSaying(sentences string, t *table.Table) error {
 
 // sentences formats a text for the output format.
 func (s *session) sentences(text string) string {
-	if text = clean.Line(text); s.format == table.FormatMarkdown {
-		text = clean.Markdown(text)
+	text = clean.Line(text)
+	switch s.format {
+	case table.FormatMarkdown:
+		return clean.Markdown(text)
+	case table.FormatTable:
+		return screenOf(s.stdout).Wrap(text)
 	}
 	return text
 }
@@ -171,14 +176,21 @@ func onTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
+// screenOf describes the output. The environment variable COLUMNS, if exported, takes
+// precedence over the terminal's width, and also applies to a pipe.
 func screenOf(w io.Writer) table.Screen {
+	width, err := strconv.Atoi(os.Getenv("COLUMNS"))
+	if err != nil || width < 1 {
+		width = 0
+	}
 	f, ok := w.(*os.File)
 	if !ok || !onTerminal(w) {
-		return table.Screen{}
+		return table.Screen{Width: width}
 	}
-	width, _, err := term.GetSize(int(f.Fd()))
-	if err != nil || width < 0 {
-		width = 0
+	if width == 0 {
+		if width, _, err = term.GetSize(int(f.Fd())); err != nil || width < 0 {
+			width = 0
+		}
 	}
 	// https://no-color.org: any value except the empty one
 	plain := os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb"

@@ -20,7 +20,7 @@ func Contrast(r *compare.Comparison, m measure.Measure, a, b string) *table.Tabl
 	if m.Show == measure.Number && m.Unit != "" {
 		of += " in " + m.Unit
 	}
-	t := &table.Table{Columns: []table.Column{{Key: "series"}, {Key: "workers"}, {Key: "runs_a", Head: "runs A"}, {Key: "runs_b", Head: "runs B"},
+	t := &table.Table{Columns: []table.Column{{Key: "series", ID: true}, {Key: "workers", ID: true}, {Key: "runs_a", Head: "runs A"}, {Key: "runs_b", Head: "runs B"},
 		{Key: "a", Head: "A", Right: true}, {Key: "b", Head: "B", Right: true}, {Key: "ratio", Head: "B / A", Right: true}, {Key: "p"}, {Key: "verdict"}, {Key: "why"}}}
 	alongCoordinate(t, m)
 	for _, p := range r.Pairs {

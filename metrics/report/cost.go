@@ -76,11 +76,11 @@ func (c *costTable) show(e *scaling.Estimate, show func(float64) string) any {
 
 // perWork adds columns for the configuration and for the time and cost of the work.
 func (c *costTable) perWork() {
-	workers, price := table.Column{Key: "workers"}, table.Column{Key: "cost", Unit: c.currency}
+	workers, price := table.Column{Key: "workers", ID: true}, table.Column{Key: "cost", Unit: c.currency}
 	if c.o.Work.Million {
 		workers.Head, price.Head = "replicas", "a million answers"
 	}
-	c.add(table.Column{Key: "series"}, func(r cost.Row) any { return r.Series })
+	c.add(table.Column{Key: "series", ID: true}, func(r cost.Row) any { return r.Series })
 	c.add(workers, func(r cost.Row) any { return r.Workers })
 	c.add(table.Column{Key: "runs"}, func(r cost.Row) any { return r.Runs })
 	if c.o.Work.Million {

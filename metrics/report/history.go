@@ -28,7 +28,7 @@ func History(traces []Trace, marks map[int64]store.RunMark, m measure.Measure) *
 	low, high := median, median
 	median.Key, low.Key, low.Head, high.Key, high.Head = "median", "p25", "", "p75", ""
 	low.Unit, high.Unit = "", ""
-	t := &table.Table{Columns: []table.Column{{Key: "point"}, {Key: "workers"}, {Key: "since"}, {Key: "until", Data: true}, {Key: "first_run"}, {Key: "runs"},
+	t := &table.Table{Columns: []table.Column{{Key: "point", ID: true}, {Key: "workers"}, {Key: "since"}, {Key: "until", Data: true}, {Key: "first_run", Optional: true}, {Key: "runs"},
 		median, low, high, {Key: "ratio", Head: "change", Show: signedChange}, {Key: "p"},
 		{Key: "kind", Head: "begins with", Data: true}, {Key: "changed", Head: "what changed"},
 		{Key: "metric", Data: true}, {Key: "framework", Data: true}, {Key: "git_commit", Data: true}, {Key: "git_commit_before", Data: true},

@@ -28,9 +28,9 @@ type Imported struct {
 // NewImported returns an empty table. It shows at most ShownRows runs unless all is true.
 func NewImported(all bool) *Imported {
 	return &Imported{
-		t: &table.Table{Columns: []table.Column{{Key: "file"}, {Key: "part"}, {Key: "run"}, {Key: "workers"}, {Key: "throughput", Unit: "samples/s", Optional: true},
+		t: &table.Table{Columns: []table.Column{{Key: "file"}, {Key: "part"}, {Key: "run", ID: true}, {Key: "workers"}, {Key: "throughput", Unit: "samples/s", Optional: true},
 			{Key: measure.TokensPerSecond, Unit: "tokens/s", Optional: true}, {Key: measure.RequestsPerSecond, Unit: "requests/s", Optional: true},
-			{Key: "accuracy", Show: number.Percent, Optional: true}, {Key: "evaluations"}, {Key: "figures"}, {Key: "outcome"}}},
+			{Key: "accuracy", Show: number.Percent, Optional: true}, {Key: "evaluations", Optional: true}, {Key: "figures", Optional: true}, {Key: "outcome"}}},
 		all:  all,
 		more: map[string]int{},
 	}

@@ -103,7 +103,7 @@ func located(c scaling.Curve, m measure.Measure) []any {
 // axisColumn returns the column with the positions on the curves' axis.
 func axisColumn(curves []scaling.Curve) table.Column {
 	c := coordinateColumn(axisOf(curves))
-	c.Right = true
+	c.Right, c.ID = true, true
 	if c.Key == scaling.Workers && len(curves) > 0 {
 		c.Head = curves[0].Worker() + "s"
 	}

@@ -16,7 +16,7 @@ import (
 // range over its runs. Medians of parts do not add up, because they may come from different runs.
 func partsTable(curves []scaling.Curve) *table.Table {
 	keys := scaling.Keys(curves)
-	t := &table.Table{Columns: append(seriesColumns(keys), []table.Column{{Key: "workers"}, {Key: "runs"}, {Key: "compute", Right: true}, {Key: "communication", Right: true},
+	t := &table.Table{Columns: append(seriesColumns(keys), []table.Column{{Key: "workers", ID: true}, {Key: "runs"}, {Key: "compute", Right: true}, {Key: "communication", Right: true},
 		{Key: "data_wait", Right: true}, {Key: "skew", Right: true}}...)}
 	parts := []string{measure.Compute, measure.Communication, measure.DataWait, measure.Skew}
 	for _, c := range curves {

@@ -21,7 +21,7 @@ type Phase struct {
 // Phases returns a table for people with the smallest sufficient resources for each study, and
 // with the smallest and the cheapest machine that have them.
 func Phases(list []Phase, currency string) *table.Table {
-	t := &table.Table{Columns: []table.Column{{Key: "phase"}, {Key: "study"}, {Key: "series"}, {Key: "enough"}, {Key: "ratio", Head: "keeps", Right: true}, {Key: "of"}, {Key: "runs"}}}
+	t := &table.Table{Columns: []table.Column{{Key: "phase", ID: true}, {Key: "study", ID: true}, {Key: "series", ID: true}, {Key: "enough"}, {Key: "ratio", Head: "keeps", Right: true}, {Key: "of"}, {Key: "runs"}}}
 	priced := markets(list) != nil
 	if priced {
 		t.Columns = append(t.Columns, table.Column{Key: "smallest", Head: "smallest machine"}, table.Column{Key: "smallest_hour", Head: currency + " per hour", Right: true},

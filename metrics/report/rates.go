@@ -12,7 +12,7 @@ import (
 // Rates returns a table of how many replicas are needed for a demand (requests/s). For people, it
 // also returns a sentence on the best answer.
 func Rates(list []capacity.Answer, load capacity.Load, currency string, people bool) (*table.Table, string) {
-	t := &table.Table{Columns: []table.Column{{Key: "series"}, {Key: "demand", Unit: "requests/s", Optional: true}, {Key: "replicas"}, {Key: "at_least"}, {Key: "from", Head: "measured replicas"},
+	t := &table.Table{Columns: []table.Column{{Key: "series", ID: true}, {Key: "demand", Unit: "requests/s", Optional: true, ID: true}, {Key: "replicas"}, {Key: "at_least"}, {Key: "from", Head: "measured replicas"},
 		{Key: "rate_within_limit", Unit: "requests/s"}, {Key: "rate_within_limit_low", Head: "low"}, {Key: "rate_within_limit_high", Head: "high"}, {Key: "runs"}, {Key: "keeps_limits", Head: "carries it", Show: decision.Likely, Right: true}, {Key: "provisional", Data: true}}}
 	if currency != "" {
 		t.Columns = append(t.Columns, table.Column{Key: "cost_per_hour", Unit: currency}, table.Column{Key: "cost_per_million", Unit: currency})

@@ -39,7 +39,11 @@ func Runs(rows []store.RunRow, of []measure.Measure) *table.Table {
 	for i := len(RunMeasures); i < len(of); i++ {
 		others = others || !empty(i)
 	}
-	t := &table.Table{Columns: append([]table.Column{{Key: "run"}}, keyColumns(keys)...)}
+	t := &table.Table{Columns: []table.Column{{Key: "run", ID: true}}}
+	for _, c := range keyColumns(keys) {
+		c.ID, c.Optional = false, true
+		t.Columns = append(t.Columns, c)
+	}
 	t.Columns = append(t.Columns, []table.Column{
 		{Key: "study", Data: true},
 		{Key: "series", Data: true},

@@ -24,7 +24,7 @@ func Scaling(curves []scaling.Curve, study ...string) *table.Table {
 	}
 	keys := scaling.Keys(curves)
 	t := &table.Table{Columns: append(seriesColumns(keys), []table.Column{
-		{Key: along, Right: true},
+		{Key: along, Right: true, ID: true},
 		{Key: "runs"},
 		{Key: main, Head: title(main), Unit: unit, Right: true},
 		{Key: "speedup", Right: true},
@@ -211,9 +211,9 @@ func basesOf(curves []scaling.Curve, text func(scaling.Curve) string) []string {
 // parameter in which series differ, or the name if there is none. Programs get only the name.
 func seriesColumns(keys []string) []table.Column {
 	if len(keys) == 0 {
-		return []table.Column{{Key: "series"}}
+		return []table.Column{{Key: "series", ID: true}}
 	}
-	return append([]table.Column{{Key: "series", Data: true}, {Key: "framework", People: true}}, keyColumns(keys)...)
+	return append([]table.Column{{Key: "series", Data: true}, {Key: "framework", People: true, ID: true}}, keyColumns(keys)...)
 }
 
 // keyColumns returns a column for each parameter, for people.
@@ -221,7 +221,7 @@ func keyColumns(keys []string) []table.Column {
 	heads := scaling.Short(keys)
 	list := make([]table.Column, len(keys))
 	for i, key := range keys {
-		list[i] = table.Column{Key: key, Head: heads[i], Show: number.Exact, People: true}
+		list[i] = table.Column{Key: key, Head: heads[i], Show: number.Exact, People: true, ID: true}
 	}
 	return list
 }

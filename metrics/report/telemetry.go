@@ -20,7 +20,7 @@ func telemetryWindow(d *store.Details, n *summary.SampledNode) (summary.Window, 
 // telemetryRows returns a table of the telemetry of each node: the increase and the rate of a
 // counter, the mean and the maximum of a gauge.
 func telemetryRows(d *store.Details) *table.Table {
-	t := &table.Table{Columns: []table.Column{{Key: "node"}, {Key: "quantity"}, {Key: "of"}, {Key: "unit"}, {Key: "total"},
+	t := &table.Table{Columns: []table.Column{{Key: "node", ID: true}, {Key: "quantity", ID: true}, {Key: "of"}, {Key: "unit"}, {Key: "total"},
 		{Key: "mean", Head: "mean, or per second"}, {Key: "most"}, {Key: "samples", Data: true}, {Key: "source"}}}
 	for i := range d.Telemetry {
 		n := &d.Telemetry[i]

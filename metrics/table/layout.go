@@ -2,7 +2,6 @@ package table
 
 import (
 	"io"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -23,16 +22,46 @@ type Screen struct {
 const columnGap = 2 // blanks between two columns
 
 // writeText writes a table for a terminal or a pipe, with columns separated by spaces.
-// If a terminal is too narrow, optional columns are left out and named below; then
-// prose is wrapped. Names are never wrapped, because people copy them, and nothing is
-// truncated.
+// If a terminal is too narrow, long cells and titles get several lines; then optional
+// columns are left out and named below; then the table is folded into parts, each with
+// the columns that identify the rows. Names are never wrapped, because people copy
+// them, and nothing is truncated. If the identifying columns alone are too wide, each row
+// is printed as a list.
 func (t *Table) writeText(w io.Writer, on Screen) error {
-	var natural, words []int // widths; not needed if lines have no limit
-	var leftOut []string
-	if on.Width > 0 {
-		natural, words = t.widths()
-		t, natural, words, leftOut = t.narrowed(natural, words, on.Width)
+	var lines strings.Builder
+	if t.Lead != "" {
+		lines.WriteString(wrapped(clean.Line(t.Lead), on.Width))
 	}
+	var leftOut []string
+	if on.Width <= 0 {
+		t.grid().write(&lines, on)
+	} else {
+		g, names := t.grid().narrowed(on.Width)
+		leftOut = names
+		list := g.parts(on.Width)
+		if list == nil {
+			list = t.records()
+		}
+		for i, part := range list {
+			if i > 0 {
+				lines.WriteByte('\n')
+			}
+			part.fit(on.Width)
+			part.write(&lines, on)
+		}
+	}
+	for _, note := range t.Notes {
+		lines.WriteString(wrapped(clean.Line(note), on.Width))
+	}
+	if len(leftOut) > 0 {
+		lines.WriteString(wrapped("Not shown (terminal too narrow): "+strings.Join(leftOut, ", ")+".", on.Width))
+	}
+	_, err := io.WriteString(w, lines.String())
+	return err
+}
+
+// write writes the columns next to each other.
+func (g grid) write(w *strings.Builder, on Screen) {
 	p := pretty.NewWriter()
 	p.SuppressTrailingSpaces()
 	style := pretty.StyleDefault
@@ -40,97 +69,76 @@ func (t *Table) writeText(w io.Writer, on Screen) error {
 	style.Options = pretty.Options{SeparateColumns: true}
 	style.Format = pretty.FormatOptions{}
 	p.SetStyle(style)
-
-	head := make(pretty.Row, len(t.Columns))
-	for i, column := range t.Columns {
-		title := column.title()
-		if on.Bold && title != "" {
-			title = "\x1b[1m" + title + "\x1b[0m"
+	head := make(pretty.Row, len(g))
+	var config []pretty.ColumnConfig
+	for i, c := range g {
+		head[i] = c.head(on.Bold)
+		config = append(config, pretty.ColumnConfig{Number: i + 1, VAlignHeader: text.VAlignBottom})
+		if c.right {
+			config[i].Align, config[i].AlignHeader = text.AlignRight, text.AlignRight
 		}
-		head[i] = title
 	}
 	p.AppendHeader(head)
-	for _, row := range t.Rows {
-		cells := make(pretty.Row, len(row))
-		for i, cell := range row {
-			cells[i] = t.Columns[i].Text(cell)
-		}
-		p.AppendRow(cells)
-	}
-	var config []pretty.ColumnConfig
-	widths := fit(natural, words, on.Width)
-	for i := range t.Columns {
-		c := pretty.ColumnConfig{Number: i + 1}
-		if t.numeric(i) {
-			c.Align, c.AlignHeader = text.AlignRight, text.AlignRight
-		}
-		if on.Width > 0 && widths[i] < natural[i] {
-			c.WidthMax, c.WidthMaxEnforcer = widths[i], text.WrapSoft
-		}
-		config = append(config, c)
-	}
 	p.SetColumnConfigs(config)
-	lines := p.Render() + "\n"
-	if t.Lead != "" {
-		lines = wrapped(clean.Line(t.Lead), on.Width) + lines
+	if len(g) > 0 {
+		for row := range g[0].cells {
+			cells := make(pretty.Row, len(g))
+			for i, c := range g {
+				cells[i] = c.folded(c.cells[row], c.right)
+			}
+			p.AppendRow(cells)
+		}
 	}
-	for _, note := range t.Notes {
-		lines += wrapped(clean.Line(note), on.Width)
-	}
-	if len(leftOut) > 0 {
-		lines += wrapped("Not shown (terminal too narrow): "+strings.Join(leftOut, ", ")+".", on.Width)
-	}
-	_, err := io.WriteString(w, lines)
-	return err
+	w.WriteString(p.Render() + "\n")
+}
+
+// Wrap wraps prose at spaces to the screen's width, without a line end at the end. A
+// longer word and a command in backticks get a line.
+func (on Screen) Wrap(prose string) string {
+	return strings.TrimSuffix(wrapped(prose, on.Width), "\n")
 }
 
 // wrapped wraps prose at spaces to the given width; 0 means no limit. A longer word
-// gets a line.
+// and a command in backticks get a line.
 func wrapped(prose string, width int) string {
 	if width <= 0 || columnsOf(prose) <= width {
 		return prose + "\n"
 	}
-	var lines strings.Builder
-	used := 0
-	for word := range strings.FieldsSeq(prose) {
-		n := columnsOf(word)
-		switch {
-		case used == 0:
-		case used+1+n <= width:
-			lines.WriteByte(' ')
-			used++
-		default:
-			lines.WriteByte('\n')
-			used = 0
-		}
-		lines.WriteString(word)
-		used += n
-	}
-	return lines.String() + "\n"
+	return strings.Join(filled(words(prose), width), "\n") + "\n"
 }
 
-// widths returns for each column the width without wrapping and the width of its
-// longest word. Columns of numbers are not wrapped.
-func (t *Table) widths() (natural, words []int) {
-	for i, column := range t.Columns {
-		n := columnsOf(column.title())
-		longest := n
-		numeric := t.numeric(i)
-		for _, row := range t.Rows {
-			s := column.Text(row[i])
-			width := columnsOf(s)
-			n = max(n, width)
-			if numeric || !strings.Contains(s, " ") {
-				longest = max(longest, width)
-				continue
-			}
-			for word := range strings.FieldsSeq(s) {
-				longest = max(longest, columnsOf(word))
-			}
+// filled joins words to lines of at most width columns. A longer word gets a line.
+func filled(words []string, width int) []string {
+	var lines []string
+	used := 0
+	for _, word := range words {
+		n := columnsOf(word)
+		if len(lines) > 0 && used+1+n <= width {
+			lines[len(lines)-1] += " " + word
+			used += 1 + n
+			continue
 		}
-		natural, words = append(natural, n), append(words, longest)
+		lines, used = append(lines, word), n
 	}
-	return natural, words
+	return lines
+}
+
+// words splits prose at spaces, but not within a command in backticks, which people
+// copy.
+func words(prose string) []string {
+	var list []string
+	quoted := false
+	for _, word := range strings.Fields(prose) {
+		if quoted {
+			list[len(list)-1] += " " + word
+		} else {
+			list = append(list, word)
+		}
+		if strings.Count(word, "`")%2 == 1 {
+			quoted = !quoted
+		}
+	}
+	return list
 }
 
 // columnsOf returns the number of terminal columns that s takes.
@@ -141,45 +149,4 @@ func columnsOf(s string) int {
 		}
 	}
 	return len(s) // fast path for ASCII
-}
-
-func total(widths []int) int {
-	sum := columnGap * (len(widths) - 1)
-	for _, n := range widths {
-		sum += n
-	}
-	return sum
-}
-
-// narrowed returns the table without the optional columns that do not fit into width
-// (after wrapping prose), its column widths, and the titles of the columns left out.
-func (t *Table) narrowed(natural, words []int, width int) (*Table, []int, []int, []string) {
-	var leftOut []string
-	for i := len(t.Columns) - 1; i >= 0 && total(words) > width; i-- {
-		if t.Columns[i].Optional {
-			leftOut = append([]string{t.Columns[i].title()}, leftOut...)
-			natural, words = slices.Delete(natural, i, i+1), slices.Delete(words, i, i+1)
-			t = t.only(func(j int) bool { return j != i })
-		}
-	}
-	return t, natural, words, leftOut
-}
-
-// fit narrows the widest columns until the row fits into width, but never below the
-// longest word; 0 means no limit.
-func fit(natural, words []int, width int) []int {
-	widths := slices.Clone(natural)
-	for width > 0 && total(widths) > width {
-		widest := -1
-		for i, n := range widths {
-			if n > words[i] && (widest < 0 || n > widths[widest]) {
-				widest = i
-			}
-		}
-		if widest < 0 {
-			break
-		}
-		widths[widest]--
-	}
-	return widths
 }

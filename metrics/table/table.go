@@ -51,6 +51,9 @@ type Column struct {
 	// Show formats a number for people; nil means number.Significant. If it writes a
 	// unit itself, Unit must be empty.
 	Show func(float64) string
+	// ID marks a column that identifies the row, such as the number of workers. A table
+	// that is too wide for a terminal repeats it. Without any, it is the first column.
+	ID bool
 	// Right aligns text to the right, for text made of numbers.
 	Right bool
 	// Data shows the column only in CSV and JSON.

@@ -126,8 +126,13 @@ func TestNarrowTerminalLeavesColumnsOut(t *testing.T) {
 	for width, want := range map[int]string{
 		// 21 + 2 + 5 + 2 + 22 + 2 + 4 columns, and fewer
 		58: "run                    nodes  throughput (samples/s)  job\nstudy/native-w1-r1-a1      4                     512  4711\n",
-		57: "run                    nodes  throughput (samples/s)\nstudy/native-w1-r1-a1      4                     512\nNot shown (terminal too narrow): job.\n",
-		51: "run                    throughput (samples/s)\nstudy/native-w1-r1-a1                     512\nNot shown (terminal too narrow): nodes, job.\n",
+		57: "                               throughput\nrun                    nodes  (samples/s)  job\nstudy/native-w1-r1-a1      4          512  4711\n",
+		// 21 + 2 + 5 + 2 + 11 + 2 + 4 columns, and fewer
+		47: "                               throughput\nrun                    nodes  (samples/s)  job\nstudy/native-w1-r1-a1      4          512  4711\n",
+		46: "                               throughput\nrun                    nodes  (samples/s)\nstudy/native-w1-r1-a1      4          512\nNot shown (terminal too narrow): job.\n",
+		40: "                        throughput\nrun                    (samples/s)\nstudy/native-w1-r1-a1          512\nNot shown (terminal too narrow): nodes,\njob.\n",
+		// 21 + 2 + 11 columns; below that each part of the table begins with the run
+		33: "run                    nodes\nstudy/native-w1-r1-a1      4\n\n                        throughput\nrun                    (samples/s)\nstudy/native-w1-r1-a1          512\n\nrun                    job\nstudy/native-w1-r1-a1  4711\n",
 	} {
 		if diff := cmp.Diff(want, printed(t, tab, FormatTable, Screen{Width: width})); diff != "" {
 			t.Errorf("width %d (-want +got):\n%s", width, diff)
@@ -153,6 +158,46 @@ func TestEmptyColumns(t *testing.T) {
 	tab.Rows = nil
 	if diff := cmp.Diff("run  job  reason  accuracy\n", printed(t, tab, FormatTable, Screen{})); diff != "" {
 		t.Errorf("without rows (-want +got):\n%s", diff)
+	}
+}
+
+// A narrow terminal gets intervals below their values, and then parts of the table with
+// the columns that identify its rows. A number stays with its unit, a command whole.
+func TestNarrowTerminalFoldsNumbers(t *testing.T) {
+	tab := &Table{
+		Columns: []Column{{Key: "series", ID: true}, {Key: "workers", ID: true, Right: true}, {Key: "time", Right: true}, {Key: "speedup", Right: true}},
+		Notes:   []string{"Measure next: `scalebench run a.toml`."},
+	}
+	tab.Add("a", "1", "1.75 s [at least 1.49 s] reached 5/6", "1.00")
+	tab.Add("a", "16", "95 ms [90 ms, 99 ms]", "18.4 [17.0, 19.5]")
+	for width, want := range map[int]string{
+		50: `
+series  workers               time       speedup
+a             1             1.75 s          1.00
+                 [at least 1.49 s]
+                       reached 5/6
+a            16              95 ms          18.4
+                    [90 ms, 99 ms]  [17.0, 19.5]
+Measure next: ` + "`scalebench run a.toml`." + `
+`,
+		36: `
+series  workers               time
+a             1             1.75 s
+                 [at least 1.49 s]
+                       reached 5/6
+a            16              95 ms
+                    [90 ms, 99 ms]
+
+series  workers            speedup
+a             1               1.00
+a            16  18.4 [17.0, 19.5]
+Measure next:
+` + "`scalebench run a.toml`." + `
+`,
+	} {
+		if diff := cmp.Diff(want[1:], printed(t, tab, FormatTable, Screen{Width: width})); diff != "" {
+			t.Errorf("width %d (-want +got):\n%s", width, diff)
+		}
 	}
 }
 
