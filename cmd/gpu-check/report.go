@@ -249,7 +249,8 @@ func (r *report) results() string {
 }
 
 // findings returns what the parts found: first a list of the findings of one line, then a section
-// for each of the others. How closely the steps agreed is only in the JSON file.
+// for each of the others. How closely the steps agreed, and timings that do not reflect the
+// hardware's speed, are only in the JSON file.
 func (r *report) findings() string {
 	var list, sections strings.Builder
 	for _, o := range r.Parts {
@@ -259,6 +260,7 @@ func (r *report) findings() string {
 		}
 		if o.Mark != "" {
 			name += " (" + o.Mark + ")"
+			found = slices.DeleteFunc(slices.Clone(found), func(line string) bool { return line == "" || strings.HasPrefix(line, "|") })
 		}
 		if o.Why != "" {
 			found = []string{o.Result + ": " + o.Why}

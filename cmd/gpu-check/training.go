@@ -104,12 +104,12 @@ func (c *checker) split(ctx context.Context, o *outcome, model string) error {
 	return nil
 }
 
-// line returns a list item with the time of the step and the shares of its parts. Parts below 1 %
+// line returns a list item with the time of the step and the shares of its parts. Parts below 4 %
 // are added up.
 func (t stepTime) line() string {
 	text, others := fmt.Sprintf("- %s, %.3g ms: ", t.Precision, 1e3*t.Step), 0.0
 	for _, s := range t.Shares {
-		if share := s.Seconds / t.Step; share >= 0.01 {
+		if share := s.Seconds / t.Step; share >= 0.04 {
 			text += fmt.Sprintf("%s %.1f %% (%d), ", s.What, 100*share, s.Launches)
 		} else {
 			others += share
