@@ -203,6 +203,9 @@ func (s *session) printOutcome(o *decide.Outcome, looks []metrics.Look) error {
 				return err
 			}
 		}
+		if o.Scatter != "" {
+			fmt.Fprintln(s.stdout, s.sentences(o.Scatter))
+		}
 		if len(looks) > 0 {
 			fmt.Fprintln(s.stdout)
 		}

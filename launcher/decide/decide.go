@@ -65,6 +65,7 @@ type Outcome struct {
 	Decided bool   // the questions of all series are decided
 	Stopped string // why no more runs are made for undecided questions; "" if all are decided, or jobs are still in progress
 	Next    *study.Plan
+	Scatter string // how much runs of a point differ, and whether nodes, jobs or days do; "" if unknown
 }
 
 // Run makes runs until the question is decided or no more runs can be made, and returns the
@@ -129,7 +130,7 @@ func (s *Study) begin(ctx context.Context, record *Record, plan *study.Plan) (*O
 
 // lookAhead analyses the results, chooses what to measure next, and records both.
 func (s *Study) lookAhead(ctx context.Context, record *Record, done map[Run]bool) (*ahead, error) {
-	views, err := s.look(ctx, record)
+	views, scatter, err := s.look(ctx, record)
 	if err != nil {
 		return nil, err
 	}
@@ -138,6 +139,7 @@ func (s *Study) lookAhead(ctx context.Context, record *Record, done map[Run]bool
 		return nil, err
 	}
 	o := s.outcome(views, done, spent)
+	o.Scatter = scatter
 	record.Target, record.From = o.target, s.from
 	return o, record.write(s.Folder)
 }
@@ -218,15 +220,16 @@ func (s *Study) measure(ctx context.Context, plan *study.Plan) (ended bool, err 
 	return true, nil
 }
 
-// look analyses the results and adds the look to the record. It returns one view per series.
-func (s *Study) look(ctx context.Context, record *Record) ([]View, error) {
+// look analyses the results and adds the look to the record. It returns one view per series, and
+// the text of Outcome.Scatter.
+func (s *Study) look(ctx context.Context, record *Record) ([]View, string, error) {
 	results, err := s.Results(ctx, s.Design)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	views, err := s.views(results)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	record.Most = s.most()
 	for _, v := range views {
@@ -234,7 +237,7 @@ func (s *Study) look(ctx context.Context, record *Record) ([]View, error) {
 			record.add(v.recorded(s.Design, s.Now()))
 		}
 	}
-	return views, nil
+	return views, results.scatter(), nil
 }
 
 // Look analyses the present results and returns the outcome, without making any run.
@@ -262,7 +265,7 @@ func (s *Study) Look(ctx context.Context) (*Outcome, error) {
 		return nil, err
 	}
 	o := s.outcome(views, done, spent)
-	o.Next = s.plan(o.target, done)
+	o.Next, o.Scatter = s.plan(o.target, done), results.scatter()
 	return &o.Outcome, nil
 }
 

@@ -278,3 +278,26 @@ func FuzzRecord(f *testing.F) {
 		}
 	})
 }
+
+// The first node is 10 % slower than the second, and runs on one node differ by 1 %.
+func TestScatterText(t *testing.T) {
+	var obs []scaling.Observation
+	for i, x := range []float64{90, 91, 89, 100, 101, 99} {
+		obs = append(obs, scaling.Observation{Run: fmt.Sprint(i), Point: "w1", Repeat: i + 1, Framework: "native", Workers: 1, Hosts: []string{fmt.Sprint("n", i/3)},
+			Parameters: map[string]any{"workers": int64(1)}, Values: map[string]float64{"throughput": x}})
+	}
+	curves, err := scaling.Analyse(obs, scaling.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &Results{Curves: curves, Observations: obs}
+	if text := r.scatter(); !strings.HasPrefix(text, "Runs of a point scatter by 5.8") || !strings.Contains(text, " 2 nodes differ by 7.") {
+		t.Error(text)
+	}
+	for i := range obs {
+		obs[i].Hosts[0] = fmt.Sprint("n", i%2)
+	}
+	if text := r.scatter(); !strings.HasSuffix(text, " No difference between nodes is seen.") {
+		t.Error(text)
+	}
+}

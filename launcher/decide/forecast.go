@@ -3,6 +3,7 @@ package decide
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling/sequential"
@@ -75,6 +76,31 @@ func (s *Study) atMost(f sequential.Forecast) string {
 	}
 	if s.NodeHours > 0 && f.Hours > s.NodeHours {
 		text += fmt.Sprintf(", of which max_node_hours allows %s", number.Significant(s.NodeHours))
+	}
+	return text
+}
+
+// seen is the largest p-value with which nodes, jobs or days count as different.
+const seen = 0.05
+
+// scatter returns a text that says how much runs of a point differ, and whether nodes, jobs or days
+// do; "" if no point has two runs.
+func (r *Results) scatter() string {
+	all := sequential.Scatter(r.Curves)
+	if all == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("Runs of a point scatter by %s %% (standard deviation).", number.Significant(100*all))
+	var same []string
+	for _, c := range sequential.Components(r.Observations) {
+		if c.P > seen {
+			same = append(same, c.Name)
+			continue
+		}
+		text += fmt.Sprintf(" %d %s differ by %s %% (p = %.2g): use several.", c.Groups, c.Name, number.Significant(100*c.SD), c.P)
+	}
+	if same != nil {
+		text += " No difference between " + strings.Join(same, " or ") + " is seen."
 	}
 	return text
 }
