@@ -10,7 +10,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/launcher/cluster/probe"
-	"github.com/scalebench/scalebench/launcher/gpu/cublas"
 	"github.com/scalebench/scalebench/launcher/gpu/cuda"
 	"github.com/scalebench/scalebench/launcher/gpu/nccl"
 	"github.com/scalebench/scalebench/launcher/gpucheck"
@@ -68,7 +67,7 @@ func lookForNCCL() *probe.NCCL {
 	if err != nil {
 		found.DriverError = err.Error()
 	}
-	if l, err := cublas.Open(os.Getenv); err != nil {
+	if l, err := cuda.OpenBLAS(os.Getenv); err != nil {
 		found.CuBLASError = err.Error()
 	} else {
 		found.CuBLAS = l.String() + ", " + l.Path()

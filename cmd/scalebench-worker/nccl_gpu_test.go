@@ -14,7 +14,6 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/cluster/probe"
 	"github.com/scalebench/scalebench/launcher/framework"
-	"github.com/scalebench/scalebench/launcher/gpu/cublas"
 	"github.com/scalebench/scalebench/launcher/gpu/cuda"
 	"github.com/scalebench/scalebench/launcher/gpu/fake"
 	"github.com/scalebench/scalebench/launcher/gpu/nccl"
@@ -33,7 +32,7 @@ func withDouble(t *testing.T, environment []string, args ...string) (stdout, std
 		t.Fatal(err)
 	}
 	cmd := exec.Command(os.Args[0], args...)
-	cmd.Env = append(append(os.Environ(), "SCALEBENCH_TEST_AS_WORKER=1", nccl.Variable+"="+path, cuda.Variable+"="+path, cublas.Variable+"="+path), environment...)
+	cmd.Env = append(append(os.Environ(), "SCALEBENCH_TEST_AS_WORKER=1", nccl.Variable+"="+path, cuda.Variable+"="+path, cuda.BLASVariable+"="+path), environment...)
 	var out, complaint bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &complaint
 	err = cmd.Run()

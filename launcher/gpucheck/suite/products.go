@@ -9,7 +9,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/scalebench/scalebench/launcher/gpu/cublas"
 	"github.com/scalebench/scalebench/launcher/gpu/cuda"
 	"github.com/scalebench/scalebench/launcher/gpucheck"
 )
@@ -23,17 +22,17 @@ func ProductChecks() []gpucheck.Check {
 	return []gpucheck.Check{
 		{Name: "products/exact", Estimate: 3 * time.Second, Run: exact},
 		{Name: "products/beta", Estimate: time.Second, Run: beta},
-		{Name: "products/tf32", Estimate: time.Second, Run: func(t gpucheck.T) { productRounded(t, cublas.Float32, true) }},
-		{Name: "products/bfloat16", Estimate: time.Second, Run: func(t gpucheck.T) { productRounded(t, cublas.BFloat16, false) }},
+		{Name: "products/tf32", Estimate: time.Second, Run: func(t gpucheck.T) { productRounded(t, cuda.Float32, true) }},
+		{Name: "products/bfloat16", Estimate: time.Second, Run: func(t gpucheck.T) { productRounded(t, cuda.BFloat16, false) }},
 	}
 }
 
 // A Bench is a GPU with cuBLAS.
 type Bench struct {
 	*cuda.Device
-	Library *cublas.Library
+	Library *cuda.BLAS
 	Stream  cuda.Stream
-	Options cublas.Options
+	Options cuda.BLASOptions
 
 	t gpucheck.T
 }
@@ -46,7 +45,7 @@ func NewBench(t gpucheck.T, getenv func(string) string) *Bench {
 		t.Fatal(err)
 	}
 	b := &Bench{t: t}
-	if b.Library, err = cublas.Open(getenv); err != nil {
+	if b.Library, err = cuda.OpenBLAS(getenv); err != nil {
 		t.Fatal(err)
 	}
 	if b.Device, err = driver.Bind(0); err != nil {
@@ -60,17 +59,17 @@ func NewBench(t gpucheck.T, getenv func(string) string) *Bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	size := cublas.WorkspaceSize(major)
+	size := cuda.BLASWorkspace(major)
 	workspace, err := b.Alloc(size)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.Options = cublas.Options{Stream: b.Stream, Workspace: workspace, WorkspaceBytes: size}
+	b.Options = cuda.BLASOptions{Stream: b.Stream, Workspace: workspace, WorkspaceBytes: size}
 	return b
 }
 
 // Handle makes a handle of cuBLAS with the bench's options.
-func (b *Bench) Handle() *cublas.Handle {
+func (b *Bench) Handle() *cuda.BLASHandle {
 	b.t.Helper()
 	h, err := b.Library.New(b.Device, b.Options)
 	if err != nil {
@@ -80,8 +79,8 @@ func (b *Bench) Handle() *cublas.Handle {
 }
 
 // size returns the bytes of an element.
-func size(t cublas.Type) int64 {
-	if t == cublas.BFloat16 {
+func size(t cuda.MatrixType) int64 {
+	if t == cuda.BFloat16 {
 		return 2
 	}
 	return 4
@@ -89,7 +88,7 @@ func size(t cublas.Type) int64 {
 
 // Put makes a matrix of these elements, which lie by rows; what lies between the
 // rows, and in memory that is not filled, is NaN.
-func (b *Bench) Put(m cublas.Matrix, value func(row, column int) float32) cublas.Matrix {
+func (b *Bench) Put(m cuda.Matrix, value func(row, column int) float32) cuda.Matrix {
 	b.t.Helper()
 	stride := m.Stride
 	if stride == 0 {
@@ -119,7 +118,7 @@ func (b *Bench) Put(m cublas.Matrix, value func(row, column int) float32) cublas
 }
 
 // Get returns the elements that Put wrote.
-func (b *Bench) Get(m cublas.Matrix) func(row, column int) float32 {
+func (b *Bench) Get(m cuda.Matrix) func(row, column int) float32 {
 	b.t.Helper()
 	stride := max(m.Stride, m.Columns)
 	raw := make([]byte, int64(m.Rows*stride)*size(m.Type))
@@ -137,7 +136,7 @@ func (b *Bench) Get(m cublas.Matrix) func(row, column int) float32 {
 }
 
 // productAt returns an element of a matrix as it enters a product.
-func productAt(m cublas.Matrix, memory func(row, column int) float32, row, column int) float32 {
+func productAt(m cuda.Matrix, memory func(row, column int) float32, row, column int) float32 {
 	if m.Transposed {
 		return memory(column, row)
 	}
@@ -154,22 +153,22 @@ func exact(t gpucheck.T) {
 	for _, shape := range [][3]int{{1, 1, 1}, {1, 5, 1}, {7, 1, 3}, {3, 4, 5}, {5, 130, 2}, {17, 31, 29}, {2, 300, 9}} {
 		for choice := range 16 {
 			rows, inner, columns := shape[0], shape[1], shape[2]
-			kind, margin := cublas.Float32, 0
+			kind, margin := cuda.Float32, 0
 			if choice&4 != 0 {
 				margin = 3
 			}
 			if choice&8 != 0 {
-				kind = cublas.BFloat16
+				kind = cuda.BFloat16
 			}
 			a := b.Put(matrix(rows, inner, margin, choice&1 != 0, kind), digit)
 			o := b.Put(matrix(inner, columns, margin, choice&2 != 0, kind), digit)
-			c := b.Put(matrix(rows, columns, margin, false, cublas.Float32), digit)
+			c := b.Put(matrix(rows, columns, margin, false, cuda.Float32), digit)
 			want := b.sums(c, a, o, inner)
 			if err := h.Product(c, a, o, 2, -3); err != nil {
 				t.Fatal(err)
 			}
 			gpucheck.Same(t, difference("2·a·b − 3·c", c, a, o), b.elements(c), want)
-			for _, m := range []cublas.Matrix{a, o, c} { // the fake notices writes outside an allocation
+			for _, m := range []cuda.Matrix{a, o, c} { // the fake notices writes outside an allocation
 				if err := b.Free(m.At); err != nil {
 					t.Fatal(err)
 				}
@@ -182,11 +181,11 @@ func exact(t gpucheck.T) {
 }
 
 // matrix describes a matrix whose rows are margin elements apart from each other.
-func matrix(rows, columns, margin int, transposed bool, kind cublas.Type) cublas.Matrix {
+func matrix(rows, columns, margin int, transposed bool, kind cuda.MatrixType) cuda.Matrix {
 	if transposed {
 		rows, columns = columns, rows
 	}
-	m := cublas.Matrix{Rows: rows, Columns: columns, Transposed: transposed, Type: kind}
+	m := cuda.Matrix{Rows: rows, Columns: columns, Transposed: transposed, Type: kind}
 	if margin > 0 {
 		m.Stride = columns + margin
 	}
@@ -194,7 +193,7 @@ func matrix(rows, columns, margin int, transposed bool, kind cublas.Type) cublas
 }
 
 // sums returns the elements of 2·a·b − 3·c.
-func (b *Bench) sums(c, a, o cublas.Matrix, inner int) []float32 {
+func (b *Bench) sums(c, a, o cuda.Matrix, inner int) []float32 {
 	before, left, right := b.Get(c), b.Get(a), b.Get(o)
 	list := make([]float32, 0, c.Rows*c.Columns)
 	for i := range c.Rows {
@@ -214,16 +213,16 @@ func (b *Bench) sums(c, a, o cublas.Matrix, inner int) []float32 {
 func beta(t gpucheck.T) {
 	b := NewBench(t, os.Getenv)
 	nan := func(int, int) float32 { return float32(math.NaN()) }
-	for _, kind := range []cublas.Type{cublas.Float32, cublas.BFloat16} {
-		a := b.Put(cublas.Matrix{Rows: 1, Columns: 2, Type: kind}, func(_, column int) float32 { return 1 + float32(column)/128 })
-		o := b.Put(cublas.Matrix{Rows: 2, Columns: 1, Type: kind}, func(row, _ int) float32 { return 1 - float32(row)/2 })
-		c := b.Put(cublas.Matrix{Rows: 1, Columns: 1, Type: kind}, nan)
+	for _, kind := range []cuda.MatrixType{cuda.Float32, cuda.BFloat16} {
+		a := b.Put(cuda.Matrix{Rows: 1, Columns: 2, Type: kind}, func(_, column int) float32 { return 1 + float32(column)/128 })
+		o := b.Put(cuda.Matrix{Rows: 2, Columns: 1, Type: kind}, func(row, _ int) float32 { return 1 - float32(row)/2 })
+		c := b.Put(cuda.Matrix{Rows: 1, Columns: 1, Type: kind}, nan)
 		if err := b.Handle().Product(c, a, o, 1, 0); err != nil {
 			t.Fatal(err)
 		}
 		// 1 + (1 + 1/128)/2 is 1.50390625, in the middle between two bfloat16.
 		want := float32(1.50390625)
-		if kind == cublas.BFloat16 {
+		if kind == cuda.BFloat16 {
 			want = 1.5
 		}
 		gpucheck.Same(t, difference("a·b into memory of NaN", c, a, o), b.elements(c), []float32{want})
@@ -233,20 +232,20 @@ func beta(t gpucheck.T) {
 // productRounded compares a product of random numbers with its sum in 64 bits. Each factor
 // may be rounded to TF32 before it is multiplied. bfloat16 is read back, so it is not
 // productRounded again.
-func productRounded(t gpucheck.T, kind cublas.Type, tf32 bool) {
+func productRounded(t gpucheck.T, kind cuda.MatrixType, tf32 bool) {
 	b := NewBench(t, os.Getenv)
 	b.Options.TF32 = tf32
 	random := rand.New(rand.NewPCG(3, 4))
 	draw := func(int, int) float32 { return 2*random.Float32() - 1 }
 	const rows, inner, columns = 200, 144, 16
-	a := b.Put(cublas.Matrix{Rows: rows, Columns: inner, Type: kind}, draw)
-	o := b.Put(cublas.Matrix{Rows: inner, Columns: columns, Type: kind}, draw)
-	c := b.Put(cublas.Matrix{Rows: rows, Columns: columns}, draw)
+	a := b.Put(cuda.Matrix{Rows: rows, Columns: inner, Type: kind}, draw)
+	o := b.Put(cuda.Matrix{Rows: inner, Columns: columns, Type: kind}, draw)
+	c := b.Put(cuda.Matrix{Rows: rows, Columns: columns}, draw)
 	if err := b.Handle().Product(c, a, o, 1, 0); err != nil {
 		t.Fatal(err)
 	}
 	left, right, unit := b.Get(a), b.Get(o), 0x1p-10
-	if kind == cublas.BFloat16 {
+	if kind == cuda.BFloat16 {
 		unit = 0x1p-16 // of sums: tensor cores keep fewer bits than float32 while they add
 	}
 	want, largest := make([]float64, 0, rows*columns), 0.0
@@ -265,7 +264,7 @@ func productRounded(t gpucheck.T, kind cublas.Type, tf32 bool) {
 }
 
 // elements reads a matrix, row by row.
-func (b *Bench) elements(m cublas.Matrix) []float32 {
+func (b *Bench) elements(m cuda.Matrix) []float32 {
 	b.t.Helper()
 	memory, list := b.Get(m), make([]float32, 0, m.Rows*m.Columns)
 	for i := range m.Rows {
@@ -277,7 +276,7 @@ func (b *Bench) elements(m cublas.Matrix) []float32 {
 }
 
 // difference describes the product that wrote c.
-func difference(what string, c, a, b cublas.Matrix) gpucheck.Difference {
+func difference(what string, c, a, b cuda.Matrix) gpucheck.Difference {
 	return gpucheck.Difference{What: what, Shape: fmt.Sprintf("%d×%d", c.Rows, c.Columns),
 		Launch: &gpucheck.Launch{Kernel: "cublasGemmEx", Arguments: fmt.Sprintf("c %+v, a %+v, b %+v", c, a, b)}}
 }

@@ -24,7 +24,6 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/scalebench/scalebench/launcher/gpu/cublas"
 	"github.com/scalebench/scalebench/launcher/gpu/cuda"
 	"github.com/scalebench/scalebench/launcher/gpu/nccl"
 	"github.com/scalebench/scalebench/launcher/native/collective"
@@ -57,7 +56,7 @@ type Engine struct {
 	o       Options
 	seat    *gpurank.Rank
 	group   *collective.Group
-	library *cublas.Library
+	library *cuda.BLAS
 	net     *network
 	reducer *reducer
 	stream  cuda.Stream // that computes

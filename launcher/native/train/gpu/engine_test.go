@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/scalebench/scalebench/launcher/gpu/cublas"
 	"github.com/scalebench/scalebench/launcher/gpu/cuda"
 	"github.com/scalebench/scalebench/launcher/gpu/fake"
 	"github.com/scalebench/scalebench/launcher/gpu/nccl"
@@ -37,7 +36,7 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	os.Exit(fake.During(ptx.Source(), func(path string) int {
-		for _, variable := range []string{cuda.Variable, cublas.Variable, nccl.Variable} {
+		for _, variable := range []string{cuda.Variable, cuda.BLASVariable, nccl.Variable} {
 			doubles = append(doubles, variable+"="+path)
 		}
 		doubles = append(doubles, "CUDA_DOUBLE_GPUS=4")
@@ -105,7 +104,7 @@ func TestGraphs(t *testing.T) {
 	}{
 		{"graphs", nil, ""},
 		{"turned off", []string{gpu.GraphsVariable + "=0"}, "none"},
-		{"an old driver", []string{cuda.Variable + "=" + without, cublas.Variable + "=" + without, nccl.Variable + "=" + without}, "none"},
+		{"an old driver", []string{cuda.Variable + "=" + without, cuda.BLASVariable + "=" + without, nccl.Variable + "=" + without}, "none"},
 	} {
 		list, _ := run(t, p, 0, slices.Concat(doubles, test.environment), nil, nil)
 		for r, o := range list {

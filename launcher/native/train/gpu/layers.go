@@ -3,7 +3,6 @@
 package gpu
 
 import (
-	"github.com/scalebench/scalebench/launcher/gpu/cublas"
 	"github.com/scalebench/scalebench/launcher/gpu/cuda"
 	"github.com/scalebench/scalebench/launcher/native/train/cpu"
 	"github.com/scalebench/scalebench/launcher/native/train/gpu/ptx"
@@ -96,11 +95,11 @@ func (u *unit) between() int32 {
 }
 
 // gather makes the columns, as products take them.
-func (u *unit) gather(in, out ptx.Shape) cublas.Matrix {
+func (u *unit) gather(in, out ptx.Shape) cuda.Matrix {
 	n, columns := u.net, matrix(u.net.columns.at, rows(out), u.taps())
 	a := ptx.Im2col{From: u.x(), To: columns.At, In: in, Out: out, Stride: u.stride}
 	if n.narrow {
-		columns.Type = cublas.BFloat16
+		columns.Type = cuda.BFloat16
 		n.do(n.kernels.Im2colBfloat16(n.stream, ptx.Im2colBfloat16(a)))
 		return columns
 	}

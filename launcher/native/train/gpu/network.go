@@ -5,7 +5,6 @@ package gpu
 import (
 	"fmt"
 
-	"github.com/scalebench/scalebench/launcher/gpu/cublas"
 	"github.com/scalebench/scalebench/launcher/gpu/cuda"
 	"github.com/scalebench/scalebench/launcher/native/train/gpu/ptx"
 	"github.com/scalebench/scalebench/launcher/native/train/netspec"
@@ -16,7 +15,7 @@ import (
 type network struct {
 	arena   arena
 	kernels *ptx.Set
-	blas    *cublas.Handle
+	blas    *cuda.BLASHandle
 	stream  cuda.Stream
 	batch   int // most images at once
 
@@ -196,7 +195,7 @@ func (n *network) do(err error) {
 }
 
 // product is c = a·b.
-func (n *network) product(c, a, b cublas.Matrix) {
+func (n *network) product(c, a, b cuda.Matrix) {
 	n.do(n.blas.Product(c, a, b, 1, 0))
 	if n.multiplied != nil {
 		n.multiplied()
@@ -204,33 +203,33 @@ func (n *network) product(c, a, b cublas.Matrix) {
 }
 
 // matrix is one without gaps between its rows.
-func matrix(at cuda.Pointer, rows int64, columns int) cublas.Matrix {
-	return cublas.Matrix{At: at, Rows: int(rows), Columns: columns}
+func matrix(at cuda.Pointer, rows int64, columns int) cuda.Matrix {
+	return cuda.Matrix{At: at, Rows: int(rows), Columns: columns}
 }
 
 // transposed is a matrix read the other way.
-func transposed(m cublas.Matrix) cublas.Matrix {
+func transposed(m cuda.Matrix) cuda.Matrix {
 	m.Transposed = !m.Transposed
 	return m
 }
 
 // factor is a matrix as products take it. place is which of two memories it is rounded
 // to, where they take bfloat16.
-func (n *network) factor(m cublas.Matrix, place int) cublas.Matrix {
+func (n *network) factor(m cuda.Matrix, place int) cuda.Matrix {
 	if !n.narrow {
 		return m
 	}
 	to := n.rounded[place].at
 	n.do(n.kernels.ToBfloat16(n.stream, ptx.ToBfloat16{From: m.At, To: to, Count: int32(m.Rows * m.Columns)}))
-	m.At, m.Type = to, cublas.BFloat16
+	m.At, m.Type = to, cuda.BFloat16
 	return m
 }
 
 // weight is a parameter as products take it, as rows of so many columns.
-func (n *network) weight(p *parameter, columns int) cublas.Matrix {
+func (n *network) weight(p *parameter, columns int) cuda.Matrix {
 	m := matrix(p.w, int64(p.size/columns), columns)
 	if n.narrow {
-		m.At, m.Type = n.weights+cuda.Pointer(2*p.at), cublas.BFloat16
+		m.At, m.Type = n.weights+cuda.Pointer(2*p.at), cuda.BFloat16
 	}
 	return m
 }

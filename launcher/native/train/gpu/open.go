@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/scalebench/scalebench/launcher/gpu/cublas"
 	"github.com/scalebench/scalebench/launcher/gpu/cuda"
 	"github.com/scalebench/scalebench/launcher/gpu/nccl"
 	"github.com/scalebench/scalebench/launcher/native/collective"
@@ -34,7 +33,7 @@ func Open(ctx context.Context, o Options, g *collective.Group, w world.World, ge
 		return nil, err
 	}
 	var err error
-	if e.library, err = cublas.Open(getenv); err != nil {
+	if e.library, err = cuda.OpenBLAS(getenv); err != nil {
 		return nil, err
 	}
 	if g.Size() == 1 {
@@ -119,11 +118,11 @@ func (e *Engine) prepare() (err error) {
 		return fmt.Errorf("bf16 needs a GPU of compute capability 8.0 or later; %s has %d.%d: use fp32", e.seat.GPU(), major, minor)
 	}
 	var workspace cuda.Pointer
-	n.arena.reserve(cublas.WorkspaceSize(major), &workspace)
+	n.arena.reserve(cuda.BLASWorkspace(major), &workspace)
 	if err := n.arena.place(device); err != nil {
 		return err
 	}
-	if n.blas, err = e.library.New(device, cublas.Options{Stream: e.stream, Workspace: workspace, WorkspaceBytes: cublas.WorkspaceSize(major), TF32: e.o.Precision == "tf32"}); err != nil {
+	if n.blas, err = e.library.New(device, cuda.BLASOptions{Stream: e.stream, Workspace: workspace, WorkspaceBytes: cuda.BLASWorkspace(major), TF32: e.o.Precision == "tf32"}); err != nil {
 		return err
 	}
 	n.stream = e.stream

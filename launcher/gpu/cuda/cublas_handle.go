@@ -1,23 +1,21 @@
-package cublas
+package cuda
 
-// #include "table.h"
+// #include "cublas.h"
 import "C"
 
 import (
 	"errors"
 	"fmt"
 	"math"
-
-	"github.com/scalebench/scalebench/launcher/gpu/cuda"
 )
 
-// Options configure a Handle.
-type Options struct {
-	Stream cuda.Stream
+// BLASOptions configure a Handle.
+type BLASOptions struct {
+	Stream Stream
 
 	// Workspace is device memory that belongs to the Handle alone, aligned to
-	// 256 bytes; WorkspaceSize says how much cuBLAS's documentation asks for.
-	Workspace      cuda.Pointer
+	// 256 bytes; BLASWorkspace says how much cuBLAS's documentation asks for.
+	Workspace      Pointer
 	WorkspaceBytes int64
 
 	// TF32 lets products of float32 round their inputs to 10 bits of mantissa
@@ -26,18 +24,18 @@ type Options struct {
 	TF32 bool
 }
 
-// WorkspaceSize returns how many bytes a Handle's workspace should have on a GPU of that compute
+// BLASWorkspace returns how many bytes a Handle's workspace should have on a GPU of that compute
 // capability: 32 MiB from Hopper (9.0) on, else 4 MiB.
-func WorkspaceSize(major int) int64 {
+func BLASWorkspace(major int) int64 {
 	if major >= 9 {
 		return 32 << 20
 	}
 	return 4 << 20
 }
 
-// A Handle is cuBLAS on one device. It belongs on the device's goroutine.
-type Handle struct {
-	library *Library
+// A BLASHandle is cuBLAS on one device. It belongs on the device's goroutine.
+type BLASHandle struct {
+	library *BLAS
 	handle  C.cublasHandle_t
 	major   int // of the device's compute capability
 	compute C.int
@@ -59,12 +57,12 @@ const (
 )
 
 // New makes a handle on the device, which has to be the current one.
-func (l *Library) New(d *cuda.Device, o Options) (*Handle, error) {
+func (l *BLAS) New(d *Device, o BLASOptions) (*BLASHandle, error) {
 	major, minor, err := d.Capability()
 	if err != nil {
 		return nil, err
 	}
-	h := &Handle{library: l, major: major, compute: compute32F}
+	h := &BLASHandle{library: l, major: major, compute: compute32F}
 	mode := C.int(defaultMath)
 	switch {
 	case o.TF32 && major < 8:
@@ -99,20 +97,20 @@ func (l *Library) New(d *cuda.Device, o Options) (*Handle, error) {
 }
 
 // Destroy gives the handle back. It may wait for the device.
-func (h *Handle) Destroy() error {
+func (h *BLASHandle) Destroy() error {
 	return h.library.check("cublasDestroy", C.cublas_destroy(h.library.table, h.handle))
 }
 
-// A Type is the type of a matrix's elements, numbered as in cudaDataType_t.
-type Type int
+// A MatrixType is the type of a matrix's elements, numbered as in cudaDataType_t.
+type MatrixType int
 
 // Float32 is the type of a Matrix that says none.
 const (
-	Float32  Type = 0  // CUDA_R_32F
-	BFloat16 Type = 14 // CUDA_R_16BF
+	Float32  MatrixType = 0  // CUDA_R_32F
+	BFloat16 MatrixType = 14 // CUDA_R_16BF
 )
 
-func (t Type) String() string {
+func (t MatrixType) String() string {
 	switch t {
 	case Float32:
 		return "float32"
@@ -124,11 +122,11 @@ func (t Type) String() string {
 
 // A Matrix is a row-major matrix in device memory.
 type Matrix struct {
-	At            cuda.Pointer
+	At            Pointer
 	Rows, Columns int  // as it lies in memory
 	Stride        int  // elements from one row to the next; 0: Columns
 	Transposed    bool // the product takes the transpose, Columns×Rows
-	Type          Type
+	Type          MatrixType
 }
 
 // shape returns the shape of the matrix in the product.
@@ -169,7 +167,7 @@ func (m Matrix) check(name string) error {
 // Product enqueues c = alpha·a·b + beta·c on the stream; with a beta of 0, c need not be initialised. a and b
 // have the same type, and c has that type or float32; sums are float32 for all types. c must not overlap a or
 // b.
-func (h *Handle) Product(c, a, b Matrix, alpha, beta float32) error {
+func (h *BLASHandle) Product(c, a, b Matrix, alpha, beta float32) error {
 	if err := h.checkProduct(c, a, b); err != nil {
 		return fmt.Errorf("cuBLAS: product of %v and %v: %w", a, b, err)
 	}
@@ -188,7 +186,7 @@ func (h *Handle) Product(c, a, b Matrix, alpha, beta float32) error {
 	return nil
 }
 
-func (h *Handle) checkProduct(c, a, b Matrix) error {
+func (h *BLASHandle) checkProduct(c, a, b Matrix) error {
 	for name, m := range map[string]Matrix{"a": a, "b": b, "c": c} {
 		if err := m.check(name); err != nil {
 			return err

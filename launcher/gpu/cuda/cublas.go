@@ -1,15 +1,6 @@
-// Package cublas binds the part of NVIDIA's linear algebra library, cuBLAS, that a trainer needs:
-// matrix products. The library is not needed to build. It is loaded at run time from the places
-// where PyTorch's wheels and the CUDA toolkit put it.
-//
-// cuBLAS stores matrices by columns; the trainer stores them by rows. A matrix by rows is its
-// transpose by columns, so the package only swaps the operands and copies nothing.
-//
-// Equal inputs give equal bits in every run, on one model of GPU with one version of the library.
-// For that, cuBLAS requires that a Handle uses one stream and has a separate workspace.
-package cublas
+package cuda
 
-// #include "table.h"
+// #include "cublas.h"
 import "C"
 
 import (
@@ -20,15 +11,15 @@ import (
 	"github.com/scalebench/scalebench/launcher/gpu/dl"
 )
 
-// Variable names an environment variable with the library's file, instead of a
+// BLASVariable names an environment variable with the library's file, instead of a
 // search.
-const Variable = "SCALEBENCH_CUBLAS"
+const BLASVariable = "SCALEBENCH_CUBLAS"
 
-// Candidates returns the libraries that Open tries, in order: only the one of Variable if it is
+// BLASCandidates returns the libraries that Open tries, in order: only the one of Variable if it is
 // set; otherwise those of the active Python environment (of PyTorch for CUDA 12, 13, and 11), and
 // the system's. libcublasLt, which cuBLAS needs, is in the same folder.
-func Candidates(getenv func(string) string) []string {
-	if own := getenv(Variable); own != "" {
+func BLASCandidates(getenv func(string) string) []string {
+	if own := getenv(BLASVariable); own != "" {
 		return []string{own}
 	}
 	var list []string
@@ -42,21 +33,29 @@ func Candidates(getenv func(string) string) []string {
 	return append(list, "libcublas.so.12", "libcublas.so.13", "libcublas.so.11")
 }
 
-// A Library is the loaded cuBLAS.
-type Library struct {
+// A BLAS is the loaded cuBLAS, NVIDIA's linear algebra library, of which it binds what a trainer needs:
+// matrix products. The library is not needed to build. It is loaded at run time from the places
+// where PyTorch's wheels and the CUDA toolkit put it.
+//
+// cuBLAS stores matrices by columns; the trainer stores them by rows. A matrix by rows is its
+// transpose by columns, so the package only swaps the operands and copies nothing.
+//
+// Equal inputs give equal bits in every run, on one model of GPU with one version of the library.
+// For that, cuBLAS requires that a BLASHandle uses one stream and has a separate workspace.
+type BLAS struct {
 	table   *C.struct_cublas_table
 	library *dl.Library
 	version string
 	getenv  func(string) string
 }
 
-// Open loads the first of Candidates; getenv is os.Getenv. Its error names every
+// OpenBLAS loads the first of Candidates; getenv is os.Getenv. Its error names every
 // library that was tried, and why it would not do. No GPU is needed yet.
-func Open(getenv func(string) string) (*Library, error) {
+func OpenBLAS(getenv func(string) string) (*BLAS, error) {
 	// Never freed: a Library lives as long as the process.
-	l := &Library{table: (*C.struct_cublas_table)(C.calloc(1, C.sizeof_struct_cublas_table)), getenv: getenv}
+	l := &BLAS{table: (*C.struct_cublas_table)(C.calloc(1, C.sizeof_struct_cublas_table)), getenv: getenv}
 	var err error
-	if l.library, err = dl.Open("cuBLAS", Candidates(getenv), l.symbols()); err != nil {
+	if l.library, err = dl.Open("cuBLAS", BLASCandidates(getenv), l.symbols()); err != nil {
 		C.free(unsafe.Pointer(l.table))
 		return nil, err
 	}
@@ -70,7 +69,7 @@ func Open(getenv func(string) string) (*Library, error) {
 	return l, nil
 }
 
-func (l *Library) symbols() []dl.Symbol {
+func (l *BLAS) symbols() []dl.Symbol {
 	t := l.table
 	return []dl.Symbol{
 		{Name: "cublasGetProperty", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.GetProperty))},
@@ -86,35 +85,35 @@ func (l *Library) symbols() []dl.Symbol {
 }
 
 // Path returns the library's file.
-func (l *Library) Path() string { return l.library.Path() }
+func (l *BLAS) Path() string { return l.library.Path() }
 
 // Version returns the library's version, "12.9.3".
-func (l *Library) Version() string { return l.version }
+func (l *BLAS) Version() string { return l.version }
 
 // Double reports whether this is scalebench's test fake. It uses no GPU, so its timings say nothing
 // about the hardware.
-func (l *Library) Double() bool { return l.table.double_notice != nil }
+func (l *BLAS) Double() bool { return l.table.double_notice != nil }
 
 // String names the library as people know it, and the double as what it is.
-func (l *Library) String() string {
+func (l *BLAS) String() string {
 	if l.Double() {
 		return fmt.Sprintf("DOUBLE of cuBLAS %s (not cuBLAS, not a GPU)", l.version)
 	}
 	return "cuBLAS " + l.version
 }
 
-// An Error is a cuBLAS status other than success.
-type Error struct {
+// A BLASError is a cuBLAS status other than success.
+type BLASError struct {
 	Call   string // "cublasGemmEx"
 	Status int    // cublasStatus_t
 	Words  string // the library's own, from 11.4 on
 }
 
-func (e *Error) Error() string {
+func (e *BLASError) Error() string {
 	return fmt.Sprintf("%s: %s (cuBLAS status %d)", e.Call, e.Words, e.Status)
 }
 
-func (l *Library) check(call string, s C.cublasStatus_t) error {
+func (l *BLAS) check(call string, s C.cublasStatus_t) error {
 	if s == 0 {
 		return nil
 	}
@@ -122,5 +121,5 @@ func (l *Library) check(call string, s C.cublasStatus_t) error {
 	if w := C.cublas_words(l.table, s); w != nil {
 		words = C.GoString(w)
 	}
-	return &Error{Call: call, Status: int(s), Words: words}
+	return &BLASError{Call: call, Status: int(s), Words: words}
 }

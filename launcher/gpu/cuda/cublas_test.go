@@ -1,4 +1,4 @@
-package cublas_test
+package cuda_test
 
 import (
 	"errors"
@@ -8,22 +8,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"unsafe"
 
-	"github.com/scalebench/scalebench/launcher/gpu/cublas"
 	"github.com/scalebench/scalebench/launcher/gpu/cuda"
 	"github.com/scalebench/scalebench/launcher/gpu/dl"
 	"github.com/scalebench/scalebench/launcher/gpu/fake"
 	"github.com/scalebench/scalebench/launcher/gpucheck/suite"
 )
-
-// kernels has the kernel "scale".
-const kernels = "../cuda/testdata/kernels"
-
-// built is the double.
-var built = sync.OnceValues(func() ([]byte, error) { return fake.Library(os.DirFS(kernels)) })
 
 // library copies the fake to a path: a separate file is loaded as a separate library with new counters.
 func library(t *testing.T, path string) string {
@@ -42,10 +34,10 @@ func library(t *testing.T, path string) string {
 }
 
 // newDouble returns a bench with a separate copy of the fake, whose counters start at 1.
-func newDouble(t *testing.T) *suite.Bench {
+func newFakeBLAS(t *testing.T) *suite.Bench {
 	t.Helper()
 	path := library(t, filepath.Join(t.TempDir(), "lib.so"))
-	variables := map[string]string{cublas.Variable: path, cuda.Variable: path}
+	variables := map[string]string{cuda.BLASVariable: path, cuda.Variable: path}
 	return suite.NewBench(t, func(name string) string {
 		if v, ours := variables[name]; ours {
 			return v
@@ -57,7 +49,7 @@ func newDouble(t *testing.T) *suite.Bench {
 // The checks that run on a GPU pass on the fake.
 func TestChecks(t *testing.T) {
 	path := library(t, filepath.Join(t.TempDir(), "lib.so"))
-	t.Setenv(cublas.Variable, path)
+	t.Setenv(cuda.BLASVariable, path)
 	t.Setenv(cuda.Variable, path)
 	for _, c := range suite.ProductChecks() {
 		t.Run(strings.TrimPrefix(c.Name, "products/"), func(t *testing.T) { c.Run(t) })
@@ -66,9 +58,9 @@ func TestChecks(t *testing.T) {
 
 // TF32 keeps 10 bits after the first: 1 + 2⁻¹² becomes 1.
 func TestTF32(t *testing.T) {
-	b := newDouble(t)
-	a := b.Put(cublas.Matrix{Rows: 1, Columns: 1}, func(int, int) float32 { return 1 + 1.0/4096 })
-	c := b.Put(cublas.Matrix{Rows: 1, Columns: 1}, func(int, int) float32 { return 0 })
+	b := newFakeBLAS(t)
+	a := b.Put(cuda.Matrix{Rows: 1, Columns: 1}, func(int, int) float32 { return 1 + 1.0/4096 })
+	c := b.Put(cuda.Matrix{Rows: 1, Columns: 1}, func(int, int) float32 { return 0 })
 	for tf32, want := range map[bool]float32{false: (1 + 1.0/4096) * (1 + 1.0/4096), true: 1} {
 		b.Options.TF32 = tf32
 		if err := b.Handle().Product(c, a, a, 1, 0); err != nil {
@@ -89,7 +81,7 @@ func TestTF32(t *testing.T) {
 	}
 	b.Options.TF32 = false
 	h := b.Handle()
-	m := cublas.Matrix{At: a.At, Rows: 1, Columns: 1, Type: cublas.BFloat16}
+	m := cuda.Matrix{At: a.At, Rows: 1, Columns: 1, Type: cuda.BFloat16}
 	if err := h.Product(c, m, m, 1, 0); err == nil || !strings.Contains(err.Error(), "bfloat16 needs a GPU of compute capability 8.0") {
 		t.Errorf("%v", err)
 	}
@@ -99,25 +91,25 @@ func TestTF32(t *testing.T) {
 }
 
 func TestProductErrors(t *testing.T) {
-	b := newDouble(t)
+	b := newFakeBLAS(t)
 	h := b.Handle()
 	p := b.Options.Workspace // some address
-	a, o, c := cublas.Matrix{At: p, Rows: 2, Columns: 3}, cublas.Matrix{At: p, Rows: 3, Columns: 4}, cublas.Matrix{At: p, Rows: 2, Columns: 4}
+	a, o, c := cuda.Matrix{At: p, Rows: 2, Columns: 3}, cuda.Matrix{At: p, Rows: 3, Columns: 4}, cuda.Matrix{At: p, Rows: 2, Columns: 4}
 	for _, test := range []struct {
-		break_ func(a, o, c *cublas.Matrix)
+		break_ func(a, o, c *cuda.Matrix)
 		want   string
 	}{
-		{func(a, _, _ *cublas.Matrix) { a.At = 0 }, "matrix a has no address"},
-		{func(_, o, _ *cublas.Matrix) { o.Columns = 0 }, "matrix b has 3 rows and 0 columns; want 1 to 2147483647 of each"},
-		{func(_, _, c *cublas.Matrix) { c.Rows = math.MaxInt32 + 1 }, "matrix c has 2147483648 rows"},
-		{func(a, _, _ *cublas.Matrix) { a.Stride = 2 }, "matrix a has 3 columns and a stride of 2"},
-		{func(a, _, _ *cublas.Matrix) { a.Stride = math.MaxInt32 + 1 }, "stride of 2147483648"},
-		{func(a, _, _ *cublas.Matrix) { a.Type = 2 }, "matrix a is of type 2"},
-		{func(a, _, _ *cublas.Matrix) { a.Transposed = true }, "a has 2 columns and b 3 rows"},
-		{func(_, _, c *cublas.Matrix) { c.Columns = 5 }, "c is 2×5; want 2×4"},
-		{func(_, _, c *cublas.Matrix) { *c = cublas.Matrix{At: p, Rows: 4, Columns: 2, Transposed: true} }, "c is transposed"},
-		{func(a, _, _ *cublas.Matrix) { a.Type = cublas.BFloat16 }, "product of 2×3 of bfloat16 and 3×4 of float32: into float32: cuBLAS has no such product"},
-		{func(_, _, c *cublas.Matrix) { c.Type = cublas.BFloat16 }, "into bfloat16: cuBLAS has no such product"},
+		{func(a, _, _ *cuda.Matrix) { a.At = 0 }, "matrix a has no address"},
+		{func(_, o, _ *cuda.Matrix) { o.Columns = 0 }, "matrix b has 3 rows and 0 columns; want 1 to 2147483647 of each"},
+		{func(_, _, c *cuda.Matrix) { c.Rows = math.MaxInt32 + 1 }, "matrix c has 2147483648 rows"},
+		{func(a, _, _ *cuda.Matrix) { a.Stride = 2 }, "matrix a has 3 columns and a stride of 2"},
+		{func(a, _, _ *cuda.Matrix) { a.Stride = math.MaxInt32 + 1 }, "stride of 2147483648"},
+		{func(a, _, _ *cuda.Matrix) { a.Type = 2 }, "matrix a is of type 2"},
+		{func(a, _, _ *cuda.Matrix) { a.Transposed = true }, "a has 2 columns and b 3 rows"},
+		{func(_, _, c *cuda.Matrix) { c.Columns = 5 }, "c is 2×5; want 2×4"},
+		{func(_, _, c *cuda.Matrix) { *c = cuda.Matrix{At: p, Rows: 4, Columns: 2, Transposed: true} }, "c is transposed"},
+		{func(a, _, _ *cuda.Matrix) { a.Type = cuda.BFloat16 }, "product of 2×3 of bfloat16 and 3×4 of float32: into float32: cuBLAS has no such product"},
+		{func(_, _, c *cuda.Matrix) { c.Type = cuda.BFloat16 }, "into bfloat16: cuBLAS has no such product"},
 	} {
 		x, y, z := a, o, c
 		test.break_(&x, &y, &z)
@@ -126,13 +118,13 @@ func TestProductErrors(t *testing.T) {
 		}
 	}
 	for _, test := range []struct {
-		o    cublas.Options
+		o    cuda.BLASOptions
 		want string
 	}{
-		{cublas.Options{Workspace: p, WorkspaceBytes: 1}, "no stream"},
-		{cublas.Options{Stream: b.Stream, WorkspaceBytes: 1}, "a workspace of 1 bytes at 0x0"},
-		{cublas.Options{Stream: b.Stream, Workspace: p}, "a workspace of 0 bytes"},
-		{cublas.Options{Stream: b.Stream, Workspace: p + 4, WorkspaceBytes: 1}, "aligned to 256 bytes"},
+		{cuda.BLASOptions{Workspace: p, WorkspaceBytes: 1}, "no stream"},
+		{cuda.BLASOptions{Stream: b.Stream, WorkspaceBytes: 1}, "a workspace of 1 bytes at 0x0"},
+		{cuda.BLASOptions{Stream: b.Stream, Workspace: p}, "a workspace of 0 bytes"},
+		{cuda.BLASOptions{Stream: b.Stream, Workspace: p + 4, WorkspaceBytes: 1}, "aligned to 256 bytes"},
 	} {
 		if _, err := b.Library.New(b.Device, test.o); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%v; want %q", err, test.want)
@@ -142,7 +134,7 @@ func TestProductErrors(t *testing.T) {
 
 func status(t *testing.T, err error, call string, status int) {
 	t.Helper()
-	var e *cublas.Error
+	var e *cuda.BLASError
 	if !errors.As(err, &e) || e.Call != call || e.Status != status || !strings.Contains(err.Error(), fmt.Sprintf("(cuBLAS status %d)", status)) {
 		t.Errorf("%v; want status %d of %s", err, status, call)
 	}
@@ -151,10 +143,10 @@ func status(t *testing.T, err error, call string, status int) {
 func TestFaults(t *testing.T) {
 	t.Setenv("CUBLAS_DOUBLE_ERROR", "2")
 	t.Setenv("CUBLAS_DOUBLE_CORRUPT", "3")
-	b := newDouble(t)
+	b := newFakeBLAS(t)
 	h := b.Handle()
-	m := b.Put(cublas.Matrix{Rows: 2, Columns: 2}, func(row, column int) float32 { return float32(1 - (row+column)%2) })
-	c := b.Put(cublas.Matrix{Rows: 2, Columns: 2}, func(int, int) float32 { return 0 })
+	m := b.Put(cuda.Matrix{Rows: 2, Columns: 2}, func(row, column int) float32 { return float32(1 - (row+column)%2) })
+	c := b.Put(cuda.Matrix{Rows: 2, Columns: 2}, func(int, int) float32 { return 0 })
 	if err := h.Product(c, m, m, 1, 0); err != nil {
 		t.Error(err)
 	}
@@ -182,9 +174,9 @@ func TestFaults(t *testing.T) {
 // After an error of a kernel, cuBLAS is of no use either.
 func TestLostDevice(t *testing.T) {
 	t.Setenv("CUDA_DOUBLE_ILLEGAL_ADDRESS", "1")
-	b := newDouble(t)
+	b := newFakeBLAS(t)
 	h := b.Handle()
-	ptx, err := os.ReadFile(filepath.Join(kernels, "scale.ptx"))
+	ptx, err := os.ReadFile("testdata/kernels/scale.ptx")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +195,7 @@ func TestLostDevice(t *testing.T) {
 	if err := b.Upload(b.Options.Workspace, []byte{1}, b.Stream); !errors.As(err, &lost) || lost.Number != 700 { // waits for the stream
 		t.Fatal(err)
 	}
-	c := cublas.Matrix{At: b.Options.Workspace, Rows: 1, Columns: 1}
+	c := cuda.Matrix{At: b.Options.Workspace, Rows: 1, Columns: 1}
 	status(t, h.Product(c, c, c, 1, 0), "cublasGemmEx", 13)
 	_, err = b.Library.New(b.Device, b.Options)
 	if !errors.As(err, &lost) || lost.Number != 700 { // asked for its capability
@@ -218,22 +210,22 @@ func TestCandidates(t *testing.T) {
 	eleven := library(t, filepath.Join(environment, "lib/python3.11/site-packages/nvidia/cublas/lib/libcublas.so.11"))
 	variables := map[string]string{"VIRTUAL_ENV": environment}
 	getenv := func(name string) string { return variables[name] }
-	if got, want := cublas.Candidates(getenv), []string{twelve, thirteen, eleven, "libcublas.so.12", "libcublas.so.13", "libcublas.so.11"}; !slices.Equal(got, want) {
+	if got, want := cuda.BLASCandidates(getenv), []string{twelve, thirteen, eleven, "libcublas.so.12", "libcublas.so.13", "libcublas.so.11"}; !slices.Equal(got, want) {
 		t.Errorf("%q; want %q", got, want)
 	}
-	l, err := cublas.Open(getenv)
+	l, err := cuda.OpenBLAS(getenv)
 	if err != nil || l.Path() != twelve || l.Version() != "12.4.5" || !l.Double() {
 		t.Errorf("%+v, %v", l, err)
 	}
-	variables[cublas.Variable] = "/nowhere/libcublas.so"
-	if _, err := cublas.Open(getenv); err == nil || !strings.Contains(err.Error(), "cuBLAS cannot be loaded: /nowhere/libcublas.so") {
+	variables[cuda.BLASVariable] = "/nowhere/libcublas.so"
+	if _, err := cuda.OpenBLAS(getenv); err == nil || !strings.Contains(err.Error(), "cuBLAS cannot be loaded: /nowhere/libcublas.so") {
 		t.Errorf("%v", err)
 	}
-	if variables[cublas.Variable], err = fake.Build(t.TempDir(), "libcublas-double.so", "cublasSetWorkspace_v2", "cublasGetStatusString"); err != nil {
+	if variables[cuda.BLASVariable], err = fake.Build(t.TempDir(), "libcublas-double.so", "cublasSetWorkspace_v2", "cublasGetStatusString"); err != nil {
 		t.Fatal(err)
 	}
 	var missing *dl.MissingError
-	if _, err := cublas.Open(getenv); !errors.As(err, &missing) || !slices.Equal(missing.Symbols, []string{"cublasSetWorkspace_v2"}) {
+	if _, err := cuda.OpenBLAS(getenv); !errors.As(err, &missing) || !slices.Equal(missing.Symbols, []string{"cublasSetWorkspace_v2"}) {
 		t.Errorf("%v", err)
 	}
 }
