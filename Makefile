@@ -136,7 +136,7 @@ AT :=
 DEPENDENTS := true
 MUTANTS_FLAGS := -p 1 -skip 'Truth|Linear'
 mutants:
-	nice go run ./cmd/mutants -seed $(SEED) -n $(MUTANTS) -at '$(AT)' -dependents=$(DEPENDENTS) $(MUTANTS_FLAGS)
+	nice go run ./cmd/internal/mutants -seed $(SEED) -n $(MUTANTS) -at '$(AT)' -dependents=$(DEPENDENTS) $(MUTANTS_FLAGS)
 
 # What needs Go, a C compiler, git and the usual commands of Linux, and nothing of
 # TEST_PACKAGES.

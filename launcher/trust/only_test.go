@@ -18,8 +18,8 @@ import (
 var starts = map[string]string{
 	"cmd/gpu-check/check.go":                     "our programs, and PyTorch's rates",
 	"cmd/gpu-check/parts.go":                     "our worker",
-	"cmd/mutants/packages.go":                    "go list",
-	"cmd/mutants/tests.go":                       "go test",
+	"cmd/internal/mutants/packages.go":           "go list",
+	"cmd/internal/mutants/tests.go":              "go test",
 	"cmd/scalebench-worker/collective.go":        "itself",
 	"launcher/cluster/local.go":                  "our worker, scontrol",
 	"launcher/cluster/probe/node.go":             "nvidia-smi",

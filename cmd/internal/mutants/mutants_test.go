@@ -212,7 +212,7 @@ func TestParseEquivalents(t *testing.T) {
 
 // Every package of metrics/scaling that has tests is drawn from.
 func TestNumeric(t *testing.T) {
-	packages, err := list(context.Background(), []string{"../../metrics/scaling/..."})
+	packages, err := list(context.Background(), []string{"../../../metrics/scaling/..."})
 	if err != nil {
 		t.Fatal(err)
 	}
