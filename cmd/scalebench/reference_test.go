@@ -39,7 +39,7 @@ func TestCommandReference(t *testing.T) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n## Exit codes\n\n```\n%s\n```\n\n## Options of every command\n\n%s", strings.TrimPrefix(exitHelp, "Exit codes:\n"), optionList(app.Flags))
 	fmt.Fprintf(&b, "\n## Options of several commands\n\n%s", optionList(sharedFlags(app.Commands)))
-	fmt.Fprintf(&b, "\n## Keys and commands on the command line\n\nFor `check`, `render`, `run` and `submit`:\n\n```\n%s\n\n%s\n```\n\nWith `-- COMMAND`: %s. With `--until-decided` ([decide.md](../decide.md)): %s.\n", overrideHelp, typedHelp, optionNames(commandFlags(&workspace.Command{})), optionNames((&untilOptions{}).flags()[1:]))
+	fmt.Fprintf(&b, "\n## Options of one argument\n\nWith `-- COMMAND` ([how](../frameworks.md#without-a-study-file)): %s.\n\nWith `--until-decided` ([how](../decide.md)): %s.\n", optionNames(commandFlags(&workspace.Command{})), optionNames((&untilOptions{}).flags()[1:]))
 	for _, c := range app.Commands {
 		reference(&b, c)
 	}
