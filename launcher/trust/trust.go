@@ -58,9 +58,9 @@ func Check(paths ...string) error {
 	return nil
 }
 
-// Program is Check for programs that are started without the user asking for it. In addition, the folders on
+// checkProgram is Check for programs that are started without the user asking for it. In addition, the folders on
 // the way must belong to this user or root, since their owners could replace the contents.
-func Program(paths ...string) error {
+func checkProgram(paths ...string) error {
 	for _, path := range paths {
 		absolute, err := filepath.Abs(path)
 		if err != nil {

@@ -18,7 +18,7 @@ import (
 //
 // The location of a path proves nothing, since the author of a study chooses it.
 func Interpreter(path string) error {
-	if err := Program(path); err != nil {
+	if err := checkProgram(path); err != nil {
 		return err
 	}
 	for hop, links := path, 0; links < maxLinks; links++ {
@@ -52,7 +52,7 @@ func environmentOf(path string) error {
 		if err != nil {
 			return err
 		}
-		if err := Program(config); err != nil {
+		if err := checkProgram(config); err != nil {
 			return err
 		}
 		for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
@@ -60,7 +60,7 @@ func environmentOf(path string) error {
 				if home = strings.TrimSpace(home); !filepath.IsAbs(home) {
 					return &Error{Path: config, Reason: "names its Python by a relative path", Remedy: "Make the virtual environment anew"}
 				}
-				if err := Program(filepath.Join(home, filepath.Base(path))); err != nil {
+				if err := checkProgram(filepath.Join(home, filepath.Base(path))); err != nil {
 					return err
 				}
 			}
@@ -70,7 +70,7 @@ func environmentOf(path string) error {
 			if err != nil {
 				return err
 			}
-			if err := Program(found...); err != nil {
+			if err := checkProgram(found...); err != nil {
 				return err
 			}
 		}
@@ -102,7 +102,7 @@ func script(path string, depth int) error {
 	if !filepath.IsAbs(program) { // the kernel takes it from the working folder
 		return &Error{Path: path, Reason: "names its own interpreter by a relative path", Remedy: "Name the interpreter itself"}
 	}
-	if err := Program(program); err != nil {
+	if err := checkProgram(program); err != nil {
 		return err
 	}
 	if filepath.Base(program) == "env" {
@@ -113,7 +113,7 @@ func script(path string, depth int) error {
 			if program, err = exec.LookPath(word); err != nil {
 				return err
 			}
-			if err := Program(program); err != nil {
+			if err := checkProgram(program); err != nil {
 				return err
 			}
 			break

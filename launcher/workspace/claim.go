@@ -67,7 +67,7 @@ func (w *Workspace) Claim(ctx context.Context, st *study.Study, plan *study.Plan
 	if err != nil {
 		return err
 	}
-	db, err := OpenForWriting(path)
+	db, err := openForWriting(path)
 	if err == nil {
 		defer db.Close()
 		err = w.Register(ctx, db, folder, its)

@@ -66,7 +66,7 @@ func (w *Workspace) Collect(ctx context.Context, folder rundir.Study, o CollectO
 		return err
 	}
 	w.Hold()
-	db, err := OpenForWriting(file)
+	db, err := openForWriting(file)
 	if err != nil {
 		return StoreError(err)
 	}

@@ -292,7 +292,7 @@ func (w *Workspace) change(ctx context.Context, change func(*store.Store) error)
 	if err != nil {
 		return err
 	}
-	db, err := OpenForWriting(file)
+	db, err := openForWriting(file)
 	if err != nil {
 		return StoreError(err)
 	}

@@ -61,7 +61,7 @@ func Import(ctx context.Context, w *Workspace, o ImportOptions, files []string, 
 		return err
 	}
 	w.Hold()
-	db, err := OpenForWriting(path)
+	db, err := openForWriting(path)
 	if err != nil {
 		return StoreError(err)
 	}

@@ -120,7 +120,7 @@ func (k *Work) Doubts() study.Problems {
 
 // atMost returns a text with the maximum time and cost of a plan's runs.
 func atMost(plan *study.Plan, site *study.Site) (string, error) {
-	totals, err := PlannedCosts(plan, site)
+	totals, err := plannedCosts(plan, site)
 	if err != nil {
 		return "", &Error{Err: err}
 	}

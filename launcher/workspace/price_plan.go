@@ -12,9 +12,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// PlannedCosts returns the most that a plan can cost, one text per currency and market:
+// plannedCosts returns the most that a plan can cost, one text per currency and market:
 // what each job holds for its whole time limit. It names jobs without a price.
-func PlannedCosts(plan *study.Plan, site *study.Site) ([]string, error) {
+func plannedCosts(plan *study.Plan, site *study.Site) ([]string, error) {
 	prices, err := pricesOf(site)
 	if err != nil {
 		return nil, err

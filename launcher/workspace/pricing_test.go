@@ -159,7 +159,7 @@ func TestPlanned(t *testing.T) {
 		p.Point.Workers, p.Point.Nodes, p.Point.Resources.Time = workers, nodes, study.Duration(7200e9)
 		return p
 	}
-	lines, err := PlannedCosts(&study.Plan{Points: []study.Planned{at(1, 1, "cpu"), at(4, 2, "cpu"), at(8, 1, "other")}}, site())
+	lines, err := plannedCosts(&study.Plan{Points: []study.Planned{at(1, 1, "cpu"), at(4, 2, "cpu"), at(8, 1, "other")}}, site())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ func (w *Workspace) Remark(ctx context.Context, arg string, change func(*metrics
 	}
 	var db *store.Store // nil if there is no database yet; collect will read the folders
 	if exists(file) {
-		if db, err = OpenForWriting(file); err != nil {
+		if db, err = openForWriting(file); err != nil {
 			return 0, StoreError(err)
 		}
 		defer db.Close()

@@ -89,11 +89,11 @@ func (w *Workspace) Open() (*store.Store, error) {
 	return db, nil
 }
 
-// OpenForWriting opens the database of a command that stores something. The database
+// openForWriting opens the database of a command that stores something. The database
 // and the files that SQLite keeps next to it must belong to this user or root, and only
 // the owner may be able to write to them: the creator of a database in /tmp could
 // otherwise change it.
-func OpenForWriting(file string) (*store.Store, error) {
+func openForWriting(file string) (*store.Store, error) {
 	for _, path := range append(store.Files(file), file+".key") {
 		err := trust.Check(path)
 		var foreign *trust.Error

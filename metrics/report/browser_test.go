@@ -166,7 +166,7 @@ func full(t *testing.T, text string) *Report {
 		t.Fatal(err)
 	}
 	add := func(id string, draw func(figure.Options) (*figure.Drawing, error)) {
-		f, err := Draw(id, draw)
+		f, err := drawFigure(id, draw)
 		if err != nil {
 			t.Fatal(err)
 		}

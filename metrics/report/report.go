@@ -80,9 +80,9 @@ const embedded = 1 << 20
 // narrowRatio is the width in inches of a figure for a phone.
 const narrowRatio = 3.6
 
-// Draw draws a figure in all forms. A figure without a narrow form is scaled down on a
+// drawFigure draws a figure in all forms. A figure without a narrow form is scaled down on a
 // narrow page.
-func Draw(id string, draw func(figure.Options) (*figure.Drawing, error)) (Drawing, error) {
+func drawFigure(id string, draw func(figure.Options) (*figure.Drawing, error)) (Drawing, error) {
 	whole, err := draw(figure.Options{})
 	if err != nil {
 		return Drawing{}, err

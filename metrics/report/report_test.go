@@ -38,7 +38,7 @@ func report(t *testing.T, text string) *Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := Draw("speedup", func(o figure.Options) (*figure.Drawing, error) {
+	f, err := drawFigure("speedup", func(o figure.Options) (*figure.Drawing, error) {
 		return figure.Draw("speedup", figure.Data{Curves: curves, Observations: obs}, o)
 	})
 	if err != nil {

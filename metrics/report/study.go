@@ -216,7 +216,7 @@ func (s *ReportedStudy) figures(r *Report) {
 
 // addText adds a plot to the report, or records why it is missing.
 func addText(r *Report, id, title string, draw func(figure.Options) (*figure.Drawing, error)) {
-	one, err := Draw(id, draw)
+	one, err := drawFigure(id, draw)
 	if err == nil {
 		r.Figures = append(r.Figures, one)
 		return

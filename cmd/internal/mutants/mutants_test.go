@@ -223,7 +223,7 @@ func TestNumeric(t *testing.T) {
 		}
 	}
 	for _, p := range numeric {
-		if _, err := os.Stat(filepath.Join("..", "..", p)); err != nil {
+		if _, err := os.Stat(filepath.Join("..", "..", "..", p)); err != nil {
 			t.Errorf("a package that is drawn from is gone: %v", err)
 		}
 	}
