@@ -217,6 +217,33 @@ func TestPredicted(t *testing.T) {
 	if a.Workers == nil || *a.Workers != 8 || a.Next == nil || a.Next.Workers != 16 || !strings.Contains(a.Next.Why, "; 16 are predicted to have ") {
 		t.Errorf("%v, next %+v", a.Workers, a.Next)
 	}
+	// Throughput is in proportion to the workers: 16 have twice that of 8, at least not less.
+	var ratio, low, high float64
+	_, said, _ := strings.Cut(a.Next.Why, "; 16 are predicted to have ")
+	if _, err := fmt.Sscanf(said, "%f times its throughput [%f, %f]", &ratio, &low, &high); err != nil || math.Abs(ratio-2) > 0.1 || !(low > 1 && low < ratio && ratio < high && high < 2.3) {
+		t.Errorf("%q: %g [%g, %g], %v", said, ratio, low, high, err)
+	}
+}
+
+// The workers of a kind of workload that exchanges nothing have the same work each: its
+// throughputs are extrapolated as with weak scaling, although no run says so.
+func TestWorkPerWorker(t *testing.T) {
+	unsaid := func(kind string) func(o *scaling.Observation) {
+		return func(o *scaling.Observation) {
+			delete(o.Parameters, "workload.scaling")
+			if kind != "" {
+				o.Kind, o.Parameters["workload.kind"] = kind, kind
+			}
+		}
+	}
+	a := series{counts: octaves, runs: 6, x: linear, change: unsaid("preprocess")}.advise(t, Options{})
+	if a.Refused != "" || len(a.Candidates) <= len(octaves) {
+		t.Errorf("preprocessing: refused %q, %d candidates", a.Refused, len(a.Candidates))
+	}
+	a = series{counts: octaves, runs: 6, x: linear, change: unsaid("")}.advise(t, Options{})
+	if a.Refused != "the runs do not record whether scaling is weak or strong" {
+		t.Errorf("training: refused %q", a.Refused)
+	}
 }
 
 // Five counts of five runs each are a fit: its intervals stand in for the ones
