@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling/predict"
@@ -14,14 +15,18 @@ func PredictionSentence(a *predict.Answer) string {
 	if text := predict.Text(a.Layout); text != "" {
 		what += " (" + text + ")"
 	}
+	doubts := ""
+	if len(a.Doubts) > 0 {
+		doubts = " Doubtful: " + strings.Join(a.Doubts, "; ") + "."
+	}
 	switch {
 	case a.Refused != "":
 		return fmt.Sprintf("Nothing is predicted for %s: %s. Measure next: %s.", what, a.Refused, a.Next)
 	case a.Step != nil:
-		return fmt.Sprintf("A step takes %s on %s with a global batch of %s: %s %s (%s intervals).",
-			ofFigure(a.Step, number.Seconds), what, number.Exact(*a.GlobalBatch), ofFigure(a.Rate, number.Significant), a.Unit, level(a))
+		return fmt.Sprintf("A step takes %s on %s with a global batch of %s: %s %s (%s intervals).%s",
+			ofFigure(a.Step, number.Seconds), what, number.Exact(*a.GlobalBatch), ofFigure(a.Rate, number.Significant), a.Unit, level(a), doubts)
 	}
-	return fmt.Sprintf("%s do %s %s (%s interval).", what, ofFigure(a.Rate, number.Significant), a.Unit, level(a))
+	return fmt.Sprintf("%s do %s %s (%s interval).%s", what, ofFigure(a.Rate, number.Significant), a.Unit, level(a), doubts)
 }
 
 func level(a *predict.Answer) string { return number.ExactPercent(a.Confidence) }

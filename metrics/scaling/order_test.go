@@ -217,3 +217,30 @@ func TestDriftOfTimes(t *testing.T) {
 		}
 	}
 }
+
+// Neighbouring points whose runs were made one after the other are apart; in turns they are not.
+func TestCurveApart(t *testing.T) {
+	for _, inTurns := range []bool{false, true} {
+		var obs []Observation
+		for i, n := range []int{1, 2} {
+			for k := range 6 {
+				began := 1e9 + float64(1000*(6*i+k))
+				if inTurns {
+					began = 1e9 + float64(1000*(2*k+i))
+				}
+				obs = append(obs, Observation{Run: fmt.Sprintf("w%d-r%d", n, k), Study: "s", Point: fmt.Sprint(n), Repeat: k + 1, Framework: "native", Workers: n, Nodes: 1, BeganUnix: began,
+					Parameters: map[string]any{"workers": int64(n)}, Values: map[string]float64{"throughput": float64(100*n) + []float64{3, 1, 4, 0, 5, 2}[k]}})
+			}
+		}
+		curves, err := Analyse(obs, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := curves[0].Apart(measure.Throughput); got == inTurns {
+			t.Errorf("in turns %v: apart %v", inTurns, got)
+		}
+		if curves[0].Apart(measure.StepP50) {
+			t.Error("a measure without runs is apart")
+		}
+	}
+}

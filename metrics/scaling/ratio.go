@@ -109,6 +109,25 @@ func (s *Summary) Ratio(other *Summary) *Ratio {
 	return r
 }
 
+// Apart reports whether the ratios of a measure between neighbouring points would include a drift
+// of the machine, because their runs were made at different times.
+func (c *Curve) Apart(name string) bool {
+	var before *Summary
+	for i := range c.Points {
+		s := c.Points[i].Of(name)
+		if s.Runs == 0 {
+			continue
+		}
+		if before != nil {
+			if r := s.Ratio(before).Refusal; r == PlanOrder || r == Drifting {
+				return true
+			}
+		}
+		before = s
+	}
+	return false
+}
+
 func (s *Summary) side() Side { return Side{Runs: s.Runs, Missed: s.Runs - len(s.Values)} }
 
 // A Sample holds the values of a point's runs, in the form from which ratios are computed.

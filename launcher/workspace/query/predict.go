@@ -79,6 +79,7 @@ func (r *Reader) Predict(ctx context.Context, o Prediction) (*Analysis, []*predi
 			answer.Refused, answer.Next = why+": it does not fit", "another layout: more tp or pp, a smaller micro_batch, or checkpointing"
 			answer.Rate, answer.Step = nil, nil
 		}
+		answer.Doubts = append(answer.Doubts, one.doubts...)
 		answers = append(answers, answer)
 	}
 	if len(answers) == 0 && len(asked) > 0 {
@@ -93,13 +94,14 @@ func (r *Reader) Predict(ctx context.Context, o Prediction) (*Analysis, []*predi
 type laidOut struct {
 	*predict.Series
 	refusal *predict.Refusal
+	doubts  []string
 }
 
 func (l laidOut) ask(q predict.Question) (*predict.Answer, error) {
 	if l.refusal == nil {
 		return predict.Ask(l.Series, q)
 	}
-	return &predict.Answer{Series: l.Name, Layout: l.Values, Workers: q.Workers, Unit: l.Unit, Confidence: 0.95, Measured: []predict.Row{},
+	return &predict.Answer{Series: l.Name, Layout: l.Values, Workers: q.Workers, Unit: l.Unit, Confidence: 0.95, Measured: []predict.Row{}, Doubts: []string{},
 		Refused: l.refusal.Why, Next: l.refusal.Next}, nil
 }
 
@@ -145,7 +147,11 @@ func (r *Reader) layouts(ctx context.Context, o Question, kind string) (*Analysi
 			return nil, nil, &workspace.Error{Err: fmt.Errorf("series %q: %w", c.Series, err),
 				Hint: "Say it: `scalebench predict --scaling weak` (the batch of each worker is fixed) or strong (the global batch is); or import the runs with --label global_batch=COLUMN or --set workload.scaling=weak."}
 		}
-		list = append(list, laidOut{one, refusal})
+		doubts := a.decisive(c.Series)
+		if c.Apart(measure.Throughput) {
+			doubts = append(doubts, "the worker counts were measured at different times, and a drift of the machine would look like scaling")
+		}
+		list = append(list, laidOut{one, refusal, doubts})
 	}
 	return a, list, nil
 }
