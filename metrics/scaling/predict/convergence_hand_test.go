@@ -9,7 +9,7 @@ import (
 
 func close6(got, want float64) bool { return math.Abs(got-want) <= 1e-6*max(1, math.Abs(want)) }
 
-func unity(float64) float64      { return 1 }
+func unity(float64) float64    { return 1 }
 func itself(b float64) float64 { return b }
 
 // The samples of two formulas by hand. Errors are relative to the samples, and each batch counts
