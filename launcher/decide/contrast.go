@@ -80,8 +80,13 @@ func (v *View) contrasted() string {
 		return fmt.Sprintf("Undecided. The %s of %s and %s cannot be compared: %s.", v.measure.Title, b, a, v.pair.Why)
 	}
 	times := number.Significant(v.Ratio.Value) + " times"
-	if i := v.Ratio.Interval; i != nil {
+	switch i := v.Ratio.Interval; {
+	case i != nil:
 		times += fmt.Sprintf(" (%s to %s)", number.Significant(i.Low), number.Significant(i.High))
+	case v.pair.P != nil:
+		times += fmt.Sprintf(" (p = %.2g; %s)", *v.pair.P, v.Ratio.Why)
+	default:
+		times += fmt.Sprintf(" (%s)", v.Ratio.Why)
 	}
 	text := fmt.Sprintf("The %s of %s is %s that of %s", v.measure.Title, b, times, a)
 	switch {

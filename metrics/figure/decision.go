@@ -22,8 +22,9 @@ func decision(d Data) (chart, error) {
 		}
 		of[l.Series] = append(of[l.Series], l)
 	}
+	dashed := "Dashed: what more workers must bring to be worth it."
 	if slices.ContainsFunc(d.Looks, metrics.Look.Contrast) {
-		c.y = newAxis("ratio")
+		c.y, dashed = newAxis("ratio"), "Dashed: equal."
 	}
 	several := len(series) > 1
 	for style, name := range series {
@@ -32,9 +33,11 @@ func decision(d Data) (chart, error) {
 	if len(c.marks) == 0 {
 		return c, errNothing
 	}
-	c.caption = append(c.caption, fmt.Sprintf("Bars: %s intervals, which hold at all looks together with 95 %%.", number.ExactPercent(d.Looks[len(d.Looks)-1].Confidence)))
+	if slices.ContainsFunc(c.marks, func(m Mark) bool { return m.Kind == Bar }) {
+		c.caption = append(c.caption, fmt.Sprintf("Bars: %s intervals, which hold at all looks together with 95 %%.", number.ExactPercent(d.Looks[len(d.Looks)-1].Confidence)))
+	}
 	if slices.ContainsFunc(c.marks, func(m Mark) bool { return m.Kind == Target }) {
-		c.caption = append(c.caption, "Dashed: what more workers must bring to be worth it.")
+		c.caption = append(c.caption, dashed)
 	}
 	return c, c.fit()
 }
@@ -61,7 +64,11 @@ func (c *chart) looks(style int, name string, looks []metrics.Look, several bool
 		}
 		marks = append(marks, Mark{Kind: Median, Series: name, Points: []XY{{x, *l.Ratio}}, style: style})
 	}
-	if p := last.Price; p != nil {
+	p := last.Price
+	if last.Contrast() {
+		p = new(1.0)
+	}
+	if p != nil {
 		c.add(Mark{Kind: Target, Points: []XY{{line[0].X, *p}, {math.Max(line[len(line)-1].X, line[0].X+1), *p}}, style: -1})
 	}
 	if len(line) > 1 {
