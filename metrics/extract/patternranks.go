@@ -48,8 +48,9 @@ func (l *log) copies(c *compiled, bySource map[string][]match) {
 		l.o.File, c.Name, low, at, high, to))
 }
 
-// fewSettled is the smallest number of values in which a start-up phase is looked for.
-const fewSettled = 6
+// fewSettled is the smallest number of values in which a start-up phase is looked for: the first
+// half of fewer values does not show a direction (see oneWay).
+const fewSettled = 7
 
 // settled returns the matches without the start-up phase, which would distort the median. For a
 // long time, the rate in a progress bar includes the first steps, in which programs compile.
