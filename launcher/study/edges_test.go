@@ -110,6 +110,7 @@ func TestFitsAtTheEdges(t *testing.T) {
 		{"above that", Partition{MinWorkers: 9}, "min_workers is 9"},
 		{"max_workers", Partition{MaxWorkers: 8}, ""},
 		{"below that", Partition{MaxWorkers: 7}, "max_workers is 7"},
+		{"one", Partition{MaxWorkers: 1}, "max_workers is 1"},
 		{"max_time", Partition{MaxTime: Duration(time.Hour)}, ""},
 		{"below that", Partition{MaxTime: Duration(time.Hour - time.Second)}, "max_time is"},
 		{"max_nodes", Partition{MaxNodes: 2}, ""},

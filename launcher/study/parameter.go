@@ -82,12 +82,7 @@ func given(text string) error {
 }
 
 // String returns the value as a program receives it.
-func (s Scalar) String() string {
-	if x, real := s.Value.(float64); real {
-		return strconv.FormatFloat(x, 'g', -1, 64)
-	}
-	return fmt.Sprint(s.Value)
-}
+func (s Scalar) String() string { return fmt.Sprint(s.Value) }
 
 // MarshalJSON writes a float so that it is read as a float again.
 func (s Scalar) MarshalJSON() ([]byte, error) {

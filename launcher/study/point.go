@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics/measure"
@@ -134,11 +133,7 @@ func (p *Point) Key(name string) (text string, ok bool) {
 	if !ok {
 		return "", false
 	}
-	v := reflect.ValueOf(p.Workload).FieldByIndex(f.Index).Interface()
-	if x, real := v.(float64); real {
-		return strconv.FormatFloat(x, 'g', -1, 64), true
-	}
-	return fmt.Sprint(v), true
+	return fmt.Sprint(reflect.ValueOf(p.Workload).FieldByIndex(f.Index).Interface()), true
 }
 
 // WorkloadKeys returns the TOML paths of the keys of the workload's kind.
