@@ -1,6 +1,7 @@
 package summary
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -131,15 +132,7 @@ func (r *Outcome) judge(in Input, t measure.Target) (list []judged, why string) 
 }
 
 func byTime(list []judged) {
-	slices.SortStableFunc(list, func(a, b judged) int {
-		switch {
-		case a.time < b.time:
-			return -1
-		case a.time > b.time:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(list, func(a, b judged) int { return cmp.Compare(a.time, b.time) })
 }
 
 // The training loss is smoothed by a median over the latest tenth of the values so far, with a

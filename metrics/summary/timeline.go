@@ -1,6 +1,7 @@
 package summary
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -122,22 +123,11 @@ func (s *Series) within(w Window, least float64) (Window, error) {
 
 // at returns the interpolated value at a time between the first and the last sample.
 func (s *Series) at(t float64) float64 {
-	i, found := slices.BinarySearchFunc(s.Samples, t, func(a NodeSample, t float64) int {
-		switch {
-		case a.At < t:
-			return -1
-		case a.At > t:
-			return 1
-		}
-		return 0
-	})
-	if found || i == 0 {
+	i, found := slices.BinarySearchFunc(s.Samples, t, func(a NodeSample, t float64) int { return cmp.Compare(a.At, t) })
+	if found {
 		return s.Samples[i].Value
 	}
-	a, b := s.Samples[i-1], s.Samples[min(i, len(s.Samples)-1)]
-	if b.At <= a.At {
-		return b.Value
-	}
+	a, b := s.Samples[i-1], s.Samples[i]
 	return a.Value + (b.Value-a.Value)*(t-a.At)/(b.At-a.At)
 }
 

@@ -133,6 +133,13 @@ func TestAdd(t *testing.T) {
 	if len(cpu) != 1 || len(cpu[0].Samples) != 2 || cpu[0].Samples[0].At != 1001 || math.Abs(cpu[0].Samples[0].Value-0.57) > 1e-12 || cpu[0].Samples[1] != (NodeSample{1002, 1}) {
 		t.Errorf("%+v", cpu)
 	}
+	for _, c := range []metrics.TelemetryColumn{{Name: "cpus"}, {Name: "cpu", Of: "1", Unit: "s", Counter: true}, {Name: "cpu", Source: "x", Unit: "s", Counter: true}, {Name: "cpu", Unit: "ms", Counter: true}, {Name: "cpu", Unit: "s"}} {
+		c.Scale = 1
+		node.Add(1000, &metrics.Telemetry{Tick: 0.001, At: []int64{2000}, Columns: []metrics.TelemetryColumn{c}})
+	}
+	if len(node.Named("cpu")) != 5 || len(node.Named("cpus")) != 1 {
+		t.Errorf("%d series of cpu, %d of cpus; want 5 and 1", len(node.Named("cpu")), len(node.Named("cpus")))
+	}
 	if w, ok := node.Span(); !ok || w != (Window{1000, 1002}) || node.Missing["energy"] != "first" {
 		t.Errorf("%v, %t, %v", w, ok, node.Missing)
 	}

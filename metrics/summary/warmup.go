@@ -203,14 +203,17 @@ func (c *Cut) tellOfRare(steps []Step, epoch int) {
 			places[s.Index%epoch] = p
 		}
 	}
-	worst, lost := 0, 0.0
+	var worst int
+	var lost float64
 	for i, s := range rest {
 		if durations[i] <= fence {
 			continue
 		}
 		usual := typical
-		if p := places[s.Index%max(1, epoch)]; p.steps > 1 || p.steps == 1 && s.Index%epoch == 0 {
-			usual = max(typical, durations[p.least])
+		if epoch > 0 {
+			if p := places[s.Index%epoch]; p.steps > 1 || s.Index%epoch == 0 {
+				usual = max(typical, durations[p.least])
+			}
 		}
 		if spare := durations[i] - usual; spare > lost {
 			worst, lost = i, spare

@@ -46,6 +46,11 @@ func TestWarmup(t *testing.T) {
 		{"a ramp of five in sixteen that leaves too few", join([]float64{6, 5, 4, 3, 2, 2, 2}, repeat(9, 1)), 0, "7 of 16 steps are warm-up; at least 10 steady steps are needed: make the run longer", ""},
 		// With them, 100 steps take 120.
 		{"a slower start", join(repeat(20, 2), repeat(80, 1)), 20, "", "the first 20 of 100 steps are left out as warm-up: steps 0 to 19 take 100 % longer than those after them; if something disturbed the run there, or its speed changed, its throughput is up to 20 % too high"},
+		// Within the first 20th, very slow steps are warm-up. 11 more steps' time in 190 is 6 %.
+		{"ten very slow steps of 200", join(repeat(10, 12), repeat(190, 1)), 10, "", ""},
+		{"eleven", join(repeat(11, 12), repeat(189, 1)), 11, "", "the first 11 of 200 steps are left out as warm-up: steps 10 to 10 take 1100 % longer than those after them; if something disturbed the run there, or its speed changed, its throughput is up to 6 % too high"},
+		{"after a slow first step, slower from 40 on", join([]float64{30}, repeat(40, 1), repeat(60, 2)), 1, "", "steps 40 to 52 take 100 % longer than steps 1 to 13: the throughput covers both"},
+		{"faster, then slower", join(repeat(26, 2), repeat(26, 1.5), repeat(48, 2)), 0, "", "steps 0 to 12 take 33 % longer than steps 26 to 38: the throughput covers both"},
 		{"a slower start that is soon over", join(repeat(5, 2), repeat(95, 1)), 5, "", ""},
 		{"two steps of sixteen at another speed", join(repeat(2, 1.7), repeat(14, 1)), 2, "", "the first 2 of 16 steps are left out as warm-up: steps 0 to 1 take 70 % longer than those after them; if something disturbed the run there, or its speed changed, its throughput is up to 9 % too high"},
 		{"two steps of sixteen that are five times as long", join(repeat(2, 5), repeat(14, 1)), 2, "", ""},
@@ -60,6 +65,7 @@ func TestWarmup(t *testing.T) {
 		{"a small drift behind the middle", join(repeat(60, 1.04), repeat(40, 1)), 0, "", ""},
 		// Too little to be left out. All steps take 1.023 on average.
 		{"a first half that is slower", join(repeat(50, 1.046), repeat(50, 1)), 0, "", "steps 0 to 49 take 5 % longer than those after them: if the run was still getting faster, its throughput is at least 2 % too low; make it longer"},
+		{"slower by nearly what is left out", join(repeat(50, 1.049), repeat(50, 1)), 0, "", "steps 0 to 49 take 5 % longer than those after them: if the run was still getting faster, its throughput is at least 2 % too low; make it longer"},
 		{"a first half that is faster", join(repeat(50, 1), repeat(50, 1.046)), 0, "", ""},
 		{"ever faster", ramp, 0, "half of the 100 steps are warm-up", ""},
 		{"nothing", nil, 0, "0 steps", ""},
@@ -142,6 +148,7 @@ func TestRareSteps(t *testing.T) {
 		// 19 of 318.
 		{"one of three that all begin slowly", run(300, []int{100, 200, 300}, map[int]float64{0: 3, 100: 3, 200: 22}),
 			"step 200 takes 22 times as long as most, 7 % of the time of all steps: one such step more or less changes the throughput by about as much; make the run longer"},
+		{"at a place that only this epoch has", run(25, []int{20}, map[int]float64{10: 12}), "step 10 takes 12 times as long as most, 33 % of the time of all steps: one such step more or less changes the throughput by about as much; make the run longer"},
 		{"one in a long run", run(300, nil, map[int]float64{140: 12}), ""},
 	} {
 		if got := strings.Join(Summarize(test.in).Warnings, "\n"); got != test.want {
