@@ -223,12 +223,12 @@ func (s *ObjectStore) List(ctx context.Context, wanted func(string) bool) (files
 
 // Open implements Store.
 func (s *ObjectStore) Open(ctx context.Context, file File) (io.ReadCloser, error) {
-	return s.get(ctx, file, 0, file.Size, minio.GetObjectOptions{})
+	return s.get(ctx, file, file.Size, minio.GetObjectOptions{})
 }
 
-// get requests size bytes of an object, from offset at. It fails if the object has changed
+// get requests size bytes of an object; o has their range. It fails if the object has changed
 // since it was listed.
-func (s *ObjectStore) get(ctx context.Context, file File, at, size int64, o minio.GetObjectOptions) (*body, error) {
+func (s *ObjectStore) get(ctx context.Context, file File, size int64, o minio.GetObjectOptions) (*body, error) {
 	g := s.guard(ctx)
 	if file.Version != "" {
 		_ = o.SetMatchETag(file.Version) // cannot fail, since the version is not empty
@@ -311,7 +311,7 @@ func (r ranges) ReadAt(p []byte, at int64) (int, error) {
 	if err := o.SetRange(at, at+want-1); err != nil {
 		return 0, err
 	}
-	b, err := r.store.get(r.ctx, r.file, at, want, o)
+	b, err := r.store.get(r.ctx, r.file, want, o)
 	if err != nil {
 		return 0, err
 	}

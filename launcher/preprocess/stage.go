@@ -55,14 +55,13 @@ type stopwatch struct {
 
 func startWatch(s Stage) *stopwatch { return &stopwatch{now: s, wall: time.Now(), cpu: threadCPU()} }
 
-// enter ends the present stage and begins the next. It returns the stage that it ended.
-func (w *stopwatch) enter(next Stage) (before Stage) {
+// enter ends the present stage and begins the next.
+func (w *stopwatch) enter(next Stage) {
 	wall, cpu := time.Now(), threadCPU()
 	sum := &w.sums[w.now]
 	sum.Wall += wall.Sub(w.wall).Seconds()
 	sum.CPU += (cpu - w.cpu).Seconds()
-	before, w.now, w.wall, w.cpu = w.now, next, wall, cpu
-	return before
+	w.now, w.wall, w.cpu = next, wall, cpu
 }
 
 // threadCPU returns the CPU time of the calling thread.

@@ -40,6 +40,7 @@
 package rundir
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -115,13 +116,7 @@ func (s Study) Attempts() ([]Attempt, error) {
 		list = append(list, a)
 	}
 	slices.SortFunc(list, func(a, b Attempt) int {
-		if c := strings.Compare(a.Point, b.Point); c != 0 {
-			return c
-		}
-		if a.Repeat != b.Repeat {
-			return a.Repeat - b.Repeat
-		}
-		return a.Number - b.Number
+		return cmp.Or(cmp.Compare(a.Point, b.Point), cmp.Compare(a.Repeat, b.Repeat), cmp.Compare(a.Number, b.Number))
 	})
 	return list, nil
 }

@@ -179,7 +179,7 @@ func expandServe(p *Point) map[string]string {
 	w.checkStream(wrong)
 	w.checkSamples(wrong)
 	w.checkProtocol(p, wrong)
-	w.checkPrompts(p, wrong)
+	w.checkPrompts(wrong)
 	w.checkLoad(wrong)
 	return wrong
 }

@@ -13,7 +13,7 @@ import (
 // This file checks the keys of services that mainly concern language models, and the shape of loads.
 
 // checkPrompts adds to wrong keys that are inconsistent with the prompts.
-func (w *Serve) checkPrompts(p *Point, wrong map[string]string) {
+func (w *Serve) checkPrompts(wrong map[string]string) {
 	spec := w.Prompts.Of()
 	switch {
 	case w.Prompts != "" && w.Path == "" && !w.OverGRPC() && w.Target != Process:

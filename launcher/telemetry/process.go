@@ -91,7 +91,7 @@ func (p *processes) read() usage {
 		if p.others[pid] {
 			continue
 		}
-		m, sizes, err := p.look(pid, &u)
+		m, sizes, err := p.look(pid)
 		if err != nil {
 			continue
 		}
@@ -139,7 +139,7 @@ type sizes struct {
 }
 
 // look reads one process's usage.
-func (p *processes) look(pid int, u *usage) (m member, s sizes, err error) {
+func (p *processes) look(pid int) (m member, s sizes, err error) {
 	folder := filepath.Join("proc", strconv.Itoa(pid))
 	text, err := p.node.text(folder, "stat")
 	if err != nil {

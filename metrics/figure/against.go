@@ -142,7 +142,7 @@ func runsOfEach(curves []scaling.Curve, list []trend) []string {
 		}
 		names = append(names, t.measure.Title)
 		own := slices.DeleteFunc(slices.Clone(list), func(o trend) bool { return o.measure.Name != t.measure.Name })
-		texts = append(texts, runsOf(curves, own))
+		texts = append(texts, runsOf(own))
 	}
 	if len(slices.Compact(slices.Clone(texts))) == 1 {
 		return texts[:1]

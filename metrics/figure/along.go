@@ -147,7 +147,7 @@ func gains(m measure.Measure, over string) build {
 		}
 		c.marks = append([]Mark{{Kind: Target, Points: ends, style: -1}}, c.marks...)
 		c.add(Mark{Kind: Label, Points: ends[1:], Text: "baseline", style: -1})
-		c.caption = []string{fmt.Sprintf("Gain: how many times better than the baseline (%s), by the medians.", shown(over)), "Dots: runs; markers: medians.", runsOf(curves, list)}
+		c.caption = []string{fmt.Sprintf("Gain: how many times better than the baseline (%s), by the medians.", shown(over)), "Dots: runs; markers: medians.", runsOf(list)}
 		if missing > 0 {
 			c.caption = append(c.caption, fmt.Sprintf("%s without a baseline: not drawn.", number.Count(missing, "point")))
 		}
@@ -249,7 +249,7 @@ func measured(curves []scaling.Curve, ms ...measure.Measure) []trend {
 }
 
 // runsOf is like runsPerPoint for the curves of the trends.
-func runsOf(curves []scaling.Curve, list []trend) string {
+func runsOf(list []trend) string {
 	drawn := make([]scaling.Curve, len(list))
 	for i, t := range list {
 		drawn[i] = t.curve

@@ -90,7 +90,7 @@ func busbwPanel(op any, curves []scaling.Curve) (chart, error) {
 	case places[false]:
 		where = "Out of place."
 	}
-	c.caption = append([]string{where, "Markers: medians over runs.", runsOf(own, list)}, bars(estimates(list, of), "exact binomial interval of the median")...)
+	c.caption = append([]string{where, "Markers: medians over runs.", runsOf(list)}, bars(estimates(list, of), "exact binomial interval of the median")...)
 	if err := c.fit(); err != nil {
 		return c, err
 	}

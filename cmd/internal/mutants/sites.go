@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -92,13 +93,7 @@ func sample(all []mutant, seed uint64) []mutant {
 		}
 	}
 	slices.SortFunc(places, func(a, b place) int {
-		if c := strings.Compare(a.file, b.file); c != 0 {
-			return c
-		}
-		if a.start != b.start {
-			return a.start - b.start
-		}
-		return a.end - b.end
+		return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.start, b.start), cmp.Compare(a.end, b.end))
 	})
 	random.Shuffle(len(places), func(i, j int) { places[i], places[j] = places[j], places[i] })
 	kept := make([]mutant, len(places))

@@ -226,10 +226,9 @@ type message struct {
 	last int // the field before
 }
 
-func (m *message) field(id int, kind byte) *message {
+func (m *message) field(id int, kind byte) {
 	m.b = append(m.b, byte(id-m.last)<<4|kind) // ids ascend, by less than 16
 	m.last = id
-	return m
 }
 
 func (m *message) integer(id int, v int64) *message {

@@ -118,7 +118,7 @@ func (q Question) chance(l *Look, runs int) *float64 {
 		return nil
 	}
 	all, known := 1.0, false
-	settle := func(workers, n int, p float64) bool {
+	settle := func(n int, p float64) bool {
 		grown := float64(runs) / float64(n)
 		if n == 0 || p <= 0 || p >= 1 || grown <= 1 {
 			return false
@@ -129,12 +129,12 @@ func (q Question) chance(l *Look, runs int) *float64 {
 	if l.Advice.Limited() {
 		for _, c := range l.Advice.Candidates {
 			if p := cmp.Or(c.Keeps, c.KeepsOn); p != nil && slices.Contains(l.Open, c.Workers) {
-				settle(c.Workers, l.Runs[c.Workers], *p)
+				settle(l.Runs[c.Workers], *p)
 			}
 		}
 	} else {
 		for _, c := range l.Advice.Undecided {
-			if !settle(c.Workers, min(l.Runs[c.Workers], l.Runs[*l.Advice.Workers]), c.Probability) {
+			if !settle(min(l.Runs[c.Workers], l.Runs[*l.Advice.Workers]), c.Probability) {
 				return nil
 			}
 		}

@@ -46,7 +46,7 @@ func (a *arena) floats(n int64, to *cuda.Pointer) *reservation {
 	return a.reserve(4*n, to)
 }
 
-func (a *arena) doubles(n int64, to *cuda.Pointer) *reservation { return a.reserve(8*n, to) }
+func (a *arena) doubles(n int64, to *cuda.Pointer) { a.reserve(8*n, to) }
 
 // place allocates the memory.
 func (a *arena) place(device *cuda.Device) error {
