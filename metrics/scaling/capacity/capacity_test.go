@@ -169,3 +169,85 @@ func TestLimitNotStated(t *testing.T) {
 		t.Errorf("limit %q: %s", a.Limit, a.Sentence())
 	}
 }
+
+// Fewer replicas that may be enough are measured at the demand if measured rates show what they
+// carry, and else by a search.
+func TestNextRates(t *testing.T) {
+	p := 0.4
+	for _, byRates := range []bool{true, false} {
+		measured := []carried{{replicas: 2, runs: 6, rate: 100, low: 90, high: 110, byRates: byRates}, {replicas: 4, runs: 6, rate: 200, low: 190, high: 210}}
+		a := Answer{Replicas: 4, Undecided: []Contender{{2, &p}}}
+		a.next(measured, 105)
+		if a.Next == nil || a.Next.Replicas != 2 || byRates != (len(a.Next.Rates) == 1 && a.Next.Rates[0] == 105) || a.Next.Why != "2 replicas may be enough (40 % likely)" {
+			t.Errorf("by rates %v: %+v", byRates, a.Next)
+		}
+	}
+	a := Answer{Replicas: 8}
+	a.next([]carried{{replicas: 4, runs: 6, rate: 200, low: 190, high: 210}}, 300)
+	if a.Next == nil || a.Next.Replicas != 8 || !slices.Equal(a.Next.Beside, []int{4}) {
+		t.Errorf("not measured: %+v", a.Next)
+	}
+	a = Answer{Replicas: 4}
+	if a.next([]carried{{replicas: 4, runs: 6, rate: 200, low: 190, high: 210}}, 100); a.Next != nil {
+		t.Errorf("decided: %+v", a.Next)
+	}
+}
+
+func TestSentenceNamesSamples(t *testing.T) {
+	high := 110.0
+	for _, tt := range []struct {
+		a    Answer
+		want string
+	}{
+		{Answer{Series: "s", Replicas: 1, Demand: 5, Samples: 1, Batch: 1, From: 1, Rate: 100, Low: 90, High: &high, Runs: 6}, "for 5 requests/s of 1 sample within a limit"},
+		{Answer{Series: "s", Replicas: 1, Demand: 5, From: 1, Rate: 100, Low: 90, High: &high, Runs: 6}, "for 5 requests/s within a limit"},
+		{Answer{Series: "s", Replicas: 1, Demand: 5, From: 1, Rate: 100, Low: 90, Runs: 6}, "carried 100 [90.0 or more] requests/s in 6 runs"},
+		{Answer{Series: "s", Replicas: 1, Demand: 40, Samples: 1, Batch: 8, SeriesDemand: 5, From: 1, Rate: 100, Low: 90, High: &high, Runs: 6}, "for 40 requests/s of 1 sample (5.00/s of 8) within"},
+	} {
+		if got := tt.a.Sentence(); !strings.Contains(got, tt.want) {
+			t.Errorf("%q, want %q", got, tt.want)
+		}
+	}
+}
+
+// A warning that can change an answer makes it provisional and says what to do first; there is
+// nothing to doubt without an answer.
+func TestDoubt(t *testing.T) {
+	a := Answer{Replicas: 2, From: 2}
+	a.Doubt([]string{"1 of 12 runs could not be read"})
+	if !a.Provisional || a.Next == nil || a.Next.Replicas != 2 || !strings.Contains(a.Sentence(), "Provisional: use 2 replicas") || !strings.Contains(a.Sentence(), "Provisional because 1 of 12 runs could not be read.") {
+		t.Errorf("%+v: %s", a, a.Sentence())
+	}
+	for _, a := range []Answer{{}, {Replicas: 2}} {
+		because := []string{"x"}
+		if a.Replicas > 0 {
+			because = nil
+		}
+		if a.Doubt(because); a.Provisional || a.Next != nil {
+			t.Errorf("%+v", a)
+		}
+	}
+}
+
+// Equal runs of imported tables have no interval.
+func TestDoubtEqual(t *testing.T) {
+	c := curve(t, map[int]float64{1: 100}, 6)
+	a := Of(c, Load{Rate: 50}, nil)
+	if a.DoubtEqual(c); a.Provisional || a.Keeps == nil {
+		t.Errorf("runs that differ: %+v", a)
+	}
+	var obs []scaling.Observation
+	for i := range 6 {
+		obs = append(obs, scaling.Observation{Run: fmt.Sprint("r", i), Study: "s", Point: "p", Repeat: i + 1, Kind: "serve", Framework: "native", Workers: 1, Parameters: map[string]any{"workload.limit": "p95=50ms"},
+			Places: []measure.Place{{At: map[string]any{measure.Batch: 1.0}, Values: map[string]float64{measure.RateWithinLimit: 100}}}})
+	}
+	m, _ := measure.Find(measure.RateWithinLimit)
+	curves, err := scaling.Analyse(obs, scaling.Options{Measure: m})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a = Of(curves[0], Load{Rate: 50}, nil)
+	if a.DoubtEqual(curves[0]); !a.Provisional || a.Keeps != nil || !strings.Contains(a.Sentence(), "all runs of 1 replica have exactly the same rate") {
+		t.Errorf("equal runs: %+v", a)
+	}
+}

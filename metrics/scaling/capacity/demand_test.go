@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"errors"
+	"github.com/scalebench/scalebench/metrics/measure"
 	"math"
 	"strings"
 	"testing"
@@ -98,6 +99,11 @@ func TestDemandIsAdvice(t *testing.T) {
 
 func TestNoLine(t *testing.T) {
 	if l := Demand(curve(t, map[int]float64{1: 100}, 3), Load{}, flat(1)); !strings.Contains(l.Why, "no interval at 1 replica") || l.Sure != nil {
+		t.Errorf("%+v", l)
+	}
+	unknown := curve(t, map[int]float64{1: 100}, 6)
+	delete(unknown.Parameters, measure.Batch)
+	if l := Demand(unknown, Load{Samples: 1}, flat(1)); l.Why != "its runs do not say how many samples a request has" || l.Sure != nil {
 		t.Errorf("%+v", l)
 	}
 	if l := Demand(curve(t, map[int]float64{1: 100}, 6), Load{}, func(int) (float64, error) { return 0, errors.New("no price") }); l.Why != "no price" {

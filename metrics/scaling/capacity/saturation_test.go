@@ -41,6 +41,7 @@ func TestFindSaturation(t *testing.T) {
 	}{
 		// 96 of 100 is over 95 %; X²/N is 2500, 4608, 2500, 1250.
 		{"bends at 2", map[float64]float64{1: 50, 2: 96, 4: 100, 8: 100}, 6, 2, 2, "", "Knee: 2 in flight, the smallest number shown to give 95 % of the most, 102 requests/s at 4 in flight. Throughput over mean latency is largest at 2 [2, 2]; N* = X_max·R_1 is 2.00 [2.00, 2.00]."},
+		{"less than one a second", map[float64]float64{1: 0.05, 2: 0.096, 4: 0.1, 8: 0.1}, 6, 2, 2, "", "Knee: 2 in flight"},
 		{"94 is not enough", map[float64]float64{1: 50, 2: 94, 4: 100, 8: 100}, 6, 4, 4, "", "Knee: 4 in flight"},
 		{"falls behind its best", map[float64]float64{1: 50, 2: 80, 4: 100, 6: 70}, 6, 4, 4, "", "Knee: 4 in flight"},
 		{"rises", map[float64]float64{1: 10, 2: 20, 4: 40}, 6, 0, 4, "it may still be rising at 4 in flight, the most that were measured: measure 8", "No knee: it may"},

@@ -190,3 +190,28 @@ func TestClearLead(t *testing.T) {
 		}
 	}
 }
+
+// Two options are equivalent if each is surely at most 2 % better than the other.
+func TestEquivalentBounds(t *testing.T) {
+	for _, test := range []struct {
+		ratio, factor float64
+		equivalent    bool
+		undecided     bool
+	}{
+		{1, 1.01, true, false},
+		{1.015, 1.002, true, false},
+		{1.03, 1.002, false, false}, // surely better by more
+		{1.001, 1.1, false, true},   // either may be better by more
+		{1.015, 1.02, false, false}, // surely no worse, and may be better by more
+	} {
+		r := Decide(Question{Options: options(1, 2), Over: func(i, j int) Comparison {
+			if i == 1 {
+				return about(test.ratio, test.factor)
+			}
+			return about(1/test.ratio, test.factor)
+		}})
+		if got := len(r.Equivalent) == 1; got != test.equivalent || len(r.Undecided) > 0 != test.undecided {
+			t.Errorf("%g within %g: chosen %d, equivalent %v, undecided %v", test.ratio, test.factor, r.Chosen, r.Equivalent, r.Undecided)
+		}
+	}
+}
