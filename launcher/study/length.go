@@ -10,10 +10,9 @@ import (
 )
 
 // usualProbes is the number of loads that a search for the highest rate within a limit
-// usually measures. One or two are needed until one rate passes and another fails, five
-// until these two rates are within 4 %, and two or more to confirm. A search may need
-// several times as many.
-const usualProbes = 10
+// usually measures: about four until one rate passes and another fails within 30 %, and twelve
+// for the interval of the rate. A search may need twice as many.
+const usualProbes = 16
 
 // Lengths returns sentences that state how long the loads of a run take, one for each
 // different length. It only considers services. doubts are warnings about points whose time

@@ -9,10 +9,10 @@ func TestLengths(t *testing.T) {
 	for keys, want := range map[string]struct{ says, doubt string }{
 		"threads = [1, 4]\nbatch = [1, 8]\nduration = \"30s\"": {"each run: 4 loads, 30s each: about 2m0s, plus start-up", ""},
 		"threads = [1]\nrate = [50]\nduration = \"1s\"\nlimit = { p95 = \"20ms\" }": {
-			"each run: 2 loads and a search of about 10 loads per batch, 1s each: about 12s, plus start-up", ""},
+			"each run: 2 loads and a search of about 16 loads per batch, 1s each: about 18s, plus start-up", ""},
 		"batch = [1, 8]\nduration = \"10m\"\nlimit = { p95 = \"20ms\" }": {
-			"each run: a search of about 10 loads per batch, 10m0s each: about 3h20m0s, plus start-up",
-			"the loads of a run take about 3h20m0s, and the limit is 1h0m0s; raise it, or shorten workload.duration"},
+			"each run: a search of about 16 loads per batch, 10m0s each: about 5h20m0s, plus start-up",
+			"the loads of a run take about 5h20m0s, and the limit is 1h0m0s; raise it, or shorten workload.duration"},
 	} {
 		s, err := Parse("study.toml", []byte(serving("model = \"m\"\n"+keys)), []Framework{{Name: "native"}})
 		if err != nil {

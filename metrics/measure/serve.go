@@ -22,6 +22,8 @@ const (
 	WindowCV          = "window_cv"       // coefficient of variation of the windows' median latencies
 	ReplicaSpread     = "replica_spread"  // slowest replica's mean latency over the median of the others
 	RateWithinLimit   = "rate_within_limit"
+	RateAtLeast       = "rate_at_least" // ends of the 95 % interval of RateWithinLimit from one run's probes
+	RateAtMost        = "rate_at_most"
 	SearchProbes      = "search_probes"   // probes made by the search for the largest rate, successful or not
 	StartupSeconds    = "startup_seconds" // until the last replica was ready
 	ModelP50          = "model_p50"       // model alone, without a server, one request at a time
@@ -182,6 +184,8 @@ var serving = []Measure{
 	{Name: ReplicaP99, Title: "P99", Unit: "s", Better: Lower, Show: Seconds, At: ofReplica},
 	{Name: ReplicaErrors, Title: "errors", Better: Lower, Show: Percent, At: ofReplica},
 	{Name: RateWithinLimit, Title: "rate within the limit", Unit: "requests/s", Better: Higher, At: Batch, Capacity: true, Scales: true},
+	{Name: RateAtLeast, Title: "rate within the limit, at least", Unit: "requests/s", Better: Higher, At: Batch},
+	{Name: RateAtMost, Title: "rate within the limit, at most", Unit: "requests/s", Better: Higher, At: Batch},
 	{Name: SearchProbes, Title: "probes of the search", At: Batch},
 	{Name: ModelP50, Title: "model alone, P50", Unit: "s", Better: Lower, Show: Seconds, At: Batch},
 	{Name: StartupSeconds, Title: "startup", Unit: "s", Better: Lower, Show: Seconds},

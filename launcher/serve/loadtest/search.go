@@ -1,10 +1,13 @@
 package loadtest
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
+	"time"
 
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics"
@@ -13,28 +16,34 @@ import (
 )
 
 const (
-	// nearRate is the ratio of failing to passing rate at which the search stops, and the step down if a rate
-	// that passed fails when tried again.
+	// coarse is the ratio of failing to passing rate from which probes go where they narrow the interval most.
+	coarse = 1.3
+	// The search ends when the interval of the rate is within 4 %, or, if the share of requests over the limit
+	// jumps, when the failing rate is within 4 % of the passing one. nearRate is also the step down if a rate that
+	// passed fails when tried again.
 	nearRate = 1.04
-	// confirmations is the number of times that the rate found must pass again: near the limit a single try can pass by luck.
+	// confirmations is the number of times that a rate must pass again if the share jumps: near the limit a
+	// single try can pass by luck.
 	confirmations = 2
-	// maxProbes bounds a search.
-	maxProbes = 48
+	// maxProbes bounds a search. The probes for the interval are fitProbes, or twice as many if it is wide.
+	maxProbes, fitProbes = 48, 12
 	// patience limits how often a rate is tried until one probe can be judged.
 	patience = 3
-	// If there are too few stalls for the percentile itself, the share of requests over the limit must be this
-	// many times smaller than the limit allows.
-	rarer = 5
 	// A probe with fewer requests than fewRequests cannot be judged.
 	fewRequests = 50
 )
 
+// Probes for the interval alternate between rates at which the odds of being over the limit are these multiples of
+// the allowed ones, which determines the rate and the slope.
+var spreads = []float64{1, 0.5, 2}
+
+// unknownSlope is used before the slope is known.
+const unknownSlope = 5
+
 // search finds the largest rate that keeps the limit for one batch size. It starts at half the capacity,
-// doubles or halves until one rate passes and another fails, bisects until they are within 4 %, and then
-// requires the passing rate to pass again.
-//
-// One search is as noisy as its probes. Repeats of the run, each with its own arrivals, show by how much it
-// varies.
+// doubles or halves until one rate passes and another fails, and bisects until they are within 30 %. Then it
+// estimates, from all probes, the rate at which the share of requests over the limit is what the limit allows
+// (see cross), and probes near that rate until the estimate's interval is narrow.
 func (s *Service) search(ctx context.Context, w study.Serve, batch int, capacity float64, stream uint64) error {
 	next := func() uint64 { stream++; return stream - 1 }
 	if capacity == 0 {
@@ -53,60 +62,197 @@ func (s *Service) search(ctx context.Context, w study.Serve, batch int, capacity
 			return s.Doubt(fmt.Sprintf("batch %d: did not search for a rate within the limit: %s", batch, v.Why))
 		}
 	}
-	probes := 0
-	probe := func(rate float64) (o outcome, err error) {
-		text := fmt.Sprintf("searching for the largest rate within %s, batch %d: trying %s requests/s", w.Limit, batch, number.Significant(rate))
-		if err := s.Phase(text); err != nil {
-			return o, err
-		}
-		for range patience {
-			probes++
-			if o, err = s.broken(ctx, w, Load{Batch: batch, Rate: rate, probes: true}, next()); o.unknown == "" || err != nil {
-				return o, err
-			}
-		}
-		return o, nil
-	}
+	f := &finder{Service: s, w: w, batch: batch, next: next, bracket: bracket{ratio: coarse}}
+	f.bounds, _ = w.Limit.Of()
+	f.trials = make([][]trial, len(f.bounds))
 	if rate := capacity / 2; rate*w.Duration.Seconds() < fewRequests {
 		return s.Doubt(fmt.Sprintf("batch %d: did not search for a rate within %s: at %s requests/s, half of what a closed loop reached, %s has fewer than the %d requests that a probe needs; set duration to %s or more",
 			batch, w.Limit, number.Significant(rate), number.Seconds(w.Duration.Seconds()), fewRequests, number.Seconds(math.Ceil(fewRequests/rate))))
 	}
-	err := s.narrow(w, batch, capacity/2, probe)
+	err := f.narrow(ctx, capacity/2)
 	if err == nil {
 		// Recorded even if no rate was found: such a run still counts among the repeats.
-		err = s.Figure(metrics.Figure{Name: measure.SearchProbes, Value: float64(probes), At: map[string]any{measure.Batch: float64(batch)}})
+		err = f.figure(measure.SearchProbes, "", float64(f.probes), "")
 	}
 	return err
 }
 
-// narrow brackets the largest rate at which probes keep the limit, starting at first, and records it.
-func (s *Service) narrow(w study.Serve, batch int, first float64, probe func(float64) (outcome, error)) error {
-	var b bracket
-	for rate, tried := first, 0; tried < maxProbes; tried++ {
-		if rate*w.Duration.Seconds() < fewRequests {
-			if b.fail == 0 {
-				return s.Doubt(fmt.Sprintf("batch %d: cannot tell whether %s requests/s keep %s: %s", batch, number.Significant(b.ceiling), w.Limit, b.unjudged))
-			}
-			return s.Doubt(fmt.Sprintf("batch %d: no rate keeps %s: at %s requests/s %s", batch, w.Limit, number.Significant(b.fail), b.why))
+// A finder is one search.
+type finder struct {
+	*Service
+	w       study.Serve
+	batch   int
+	next    func() uint64 // stream of random numbers
+	probes  int
+	bracket bracket
+	bounds  []study.Bound
+	trials  [][]trial // of each bound
+	hard    float64   // smallest rate that failed for another reason than a bound; 0 if none
+}
+
+// doubt records why there is no result.
+func (f *finder) doubt(format string, arguments ...any) error {
+	return f.Doubt(fmt.Sprintf("batch %d: ", f.batch) + fmt.Sprintf(format, arguments...))
+}
+
+func (f *finder) figure(name, unit string, value float64, note string) error {
+	return f.Figure(metrics.Figure{Name: name, Unit: unit, Value: value, At: map[string]any{measure.Batch: float64(f.batch)}, Note: note})
+}
+
+// probe tries a rate, again if the result cannot be judged.
+func (f *finder) probe(ctx context.Context, rate float64) (o outcome, err error) {
+	text := fmt.Sprintf("searching for the largest rate within %s, batch %d: trying %s requests/s", f.w.Limit, f.batch, number.Significant(rate))
+	if err := f.Phase(text); err != nil {
+		return o, err
+	}
+	for range patience {
+		f.probes++
+		var v Verdict
+		if o, v, err = f.broken(ctx, f.w, Load{Batch: f.batch, Rate: rate, probes: true}, f.next()); err != nil {
+			return o, err
 		}
-		o, err := probe(rate)
+		if o.unknown == "" {
+			f.learn(rate, o, &v)
+			return o, nil
+		}
+	}
+	return o, nil
+}
+
+// learn keeps what a probe says about each bound.
+func (f *finder) learn(rate float64, o outcome, v *Verdict) {
+	if o.hard && (f.hard == 0 || rate < f.hard) {
+		f.hard = rate
+	}
+	if v.Total.Good == 0 {
+		return
+	}
+	for i, b := range f.bounds {
+		f.trials[i] = append(f.trials[i], v.trial(b, rate))
+	}
+}
+
+// narrow brackets the largest rate at which probes keep the limit, starting at first, and records it.
+func (f *finder) narrow(ctx context.Context, first float64) error {
+	b := &f.bracket
+	for rate, tried := first, 0; tried < maxProbes; tried++ {
+		if rate*f.w.Duration.Seconds() < fewRequests {
+			if b.fail == 0 {
+				return f.doubt("cannot tell whether %s requests/s keep %s: %s", number.Significant(b.ceiling), f.w.Limit, b.unjudged)
+			}
+			return f.doubt("no rate keeps %s: at %s requests/s %s", f.w.Limit, number.Significant(b.fail), b.why)
+		}
+		o, err := f.probe(ctx, rate)
 		switch {
 		case err != nil:
 			return err
 		case o.unknown != "" && !o.client:
-			return s.Doubt(fmt.Sprintf("batch %d: cannot tell whether %s requests/s keep %s: %s", batch, number.Significant(rate), w.Limit, o.unknown))
+			return f.doubt("cannot tell whether %s requests/s keep %s: %s", number.Significant(rate), f.w.Limit, o.unknown)
 		}
 		b.learn(rate, o)
 		try, narrow := b.next()
 		switch {
 		case narrow && b.top() == b.fail:
-			return s.confirm(w, batch, &b, probe)
+			return f.refine(ctx)
 		case narrow:
-			return s.Doubt(fmt.Sprintf("batch %d: the largest rate within %s is unknown: %s requests/s keep it, and at %s %s", batch, w.Limit, number.Significant(b.pass), number.Significant(b.ceiling), b.unjudged))
+			return f.limitedByClient()
 		}
 		rate = try
 	}
-	return s.Doubt(fmt.Sprintf("batch %d: no largest rate within %s was found in %d tries", batch, w.Limit, maxProbes))
+	return f.doubt("no largest rate within %s was found in %d tries", f.w.Limit, maxProbes)
+}
+
+func (f *finder) limitedByClient() error {
+	b := f.bracket
+	return f.doubt("the largest rate within %s is unknown: %s requests/s keep it, and at %s %s", f.w.Limit, number.Significant(b.pass), number.Significant(b.ceiling), b.unjudged)
+}
+
+// refine continues from a bracket of the coarse ratio. It probes near the estimated rate, or near the middle of
+// the bracket until there is an estimate. If the share over the limit jumps, it narrows the bracket.
+func (f *finder) refine(ctx context.Context) error {
+	for tried := 0; tried < maxProbes; tried++ {
+		c, state := f.cross()
+		half := math.Sqrt(c.high/c.low) - 1
+		if state == fitted && (half <= nearRate-1 || tried >= fitProbes && half <= wide || tried >= 2*fitProbes) {
+			return f.found(c, half)
+		}
+		around, narrow := math.Sqrt(f.bracket.pass*f.bracket.fail), false
+		rate := around * crossing{slope: unknownSlope}.factor(spreads[tried%len(spreads)])
+		switch state {
+		case fitted:
+			rate = c.rate * c.factor(spreads[tried%len(spreads)])
+		case jumps:
+			f.bracket.ratio = nearRate
+			if rate, narrow = f.bracket.next(); narrow {
+				return f.confirm(ctx)
+			}
+		}
+		o, err := f.probe(ctx, rate)
+		if err != nil {
+			return err
+		}
+		if state == jumps || o.client {
+			f.bracket.learn(rate, o)
+		}
+		if f.bracket.top() != f.bracket.fail {
+			return f.limitedByClient()
+		}
+	}
+	return f.doubt("no largest rate within %s was found in %d tries", f.w.Limit, maxProbes)
+}
+
+// cross returns the lowest crossing of the bounds. There is none if a lower rate failed for another reason.
+func (f *finder) cross() (lowest crossing, state estimate) {
+	around := math.Sqrt(f.bracket.pass * f.bracket.fail)
+	for i, b := range f.bounds {
+		c, has := cross(f.trials[i], 1-b.Share, around)
+		if has == fitted && (state != fitted || c.rate < lowest.rate) {
+			lowest = c
+		}
+		state = max(state, has)
+	}
+	if state == fitted && f.hard > 0 && lowest.rate >= f.hard {
+		return lowest, jumps
+	}
+	return lowest, state
+}
+
+// Half-widths of an interval as shares of the rate: from wide on, the search goes on for longer and a warning says
+// how to narrow it; from useless on there is no result.
+const wide, useless = 0.1, 0.5
+
+// enough is the number of requests over the limit that a probe needs. With a third of it, intervals missed the true
+// rate of simulated queues two to three times as often.
+const enough = 60
+
+// found records the result of the estimate.
+func (f *finder) found(c crossing, half float64) error {
+	needs := 0.0
+	for _, b := range f.bounds {
+		needs = max(needs, enough/(1-b.Share))
+	}
+	if n := c.rate * f.w.Duration.Seconds(); n < needs {
+		if err := f.doubt("probes had about %s requests, and the interval of the largest rate within %s is too narrow with fewer than %.0f; set duration to %s or more",
+			number.Significant(n), f.w.Limit, needs, number.Seconds(math.Ceil(needs/c.rate))); err != nil {
+			return err
+		}
+	}
+	if half <= wide {
+		return f.result(c)
+	}
+	longer := time.Duration(math.Ceil(f.w.Duration.Seconds()*math.Pow(min(half, useless)/wide, 2))) * time.Second
+	err := f.doubt("the largest rate within %s is between %s and %s requests/s; set duration to about %v to know it to ±%.0f %%", f.w.Limit,
+		number.Significant(c.low), number.Significant(c.high), longer, 100*wide)
+	if err != nil || half > useless {
+		return err
+	}
+	return f.result(c)
+}
+
+// result records a rate with its interval.
+func (f *finder) result(c crossing) error {
+	note := fmt.Sprintf("within %s, 95 %% interval %s to %s; %s requests/s failed: %s", f.w.Limit, number.Significant(c.low), number.Significant(c.high), number.Significant(f.bracket.fail), f.bracket.why)
+	return errors.Join(f.figure(measure.RateWithinLimit, "requests/s", c.rate, note), f.figure(measure.RateAtLeast, "requests/s", c.low, ""), f.figure(measure.RateAtMost, "requests/s", c.high, ""))
 }
 
 // An outcome is the result of probing a rate. If broken and unknown are both empty, the rate keeps the limit.
@@ -114,6 +260,7 @@ type outcome struct {
 	broken  string // how the limit is exceeded
 	unknown string // why the result is unknown
 	client  bool   // unknown because the client is too slow for the rate
+	hard    bool   // broken for another reason than a percentile
 }
 
 // A bracket holds what is known about the rates around the largest one.
@@ -124,6 +271,7 @@ type bracket struct {
 	// continues below it.
 	ceiling  float64
 	unjudged string
+	ratio    float64 // of failing to passing rate that is narrow enough; 0 means nearRate
 }
 
 func (b *bracket) learn(rate float64, o outcome) {
@@ -153,22 +301,23 @@ func (b *bracket) next() (rate float64, narrow bool) {
 		return 2 * b.pass, false
 	case b.pass == 0:
 		return top / 2, false
-	case top/b.pass <= nearRate:
+	case top/b.pass <= cmp.Or(b.ratio, nearRate):
 		return 0, true
 	}
 	return math.Sqrt(b.pass * top), false
 }
 
 // confirm requires the passing rate to pass again, steps down if it does not, and records the result.
-func (s *Service) confirm(w study.Serve, batch int, b *bracket, probe func(float64) (outcome, error)) error {
+func (f *finder) confirm(ctx context.Context) error {
+	b := &f.bracket
 	rate := b.pass
 	for passed, probes := 0, 0; passed < confirmations; probes++ {
-		o, err := probe(rate)
+		o, err := f.probe(ctx, rate)
 		switch {
 		case err != nil:
 			return err
-		case o.unknown != "" || probes == maxProbes || rate*w.Duration.Seconds() < fewRequests:
-			return s.Doubt(fmt.Sprintf("batch %d: %s requests/s kept %s once, but not again: %s", batch, number.Significant(rate), w.Limit, strings.TrimPrefix(o.unknown+"; "+b.why, "; ")))
+		case o.unknown != "" || probes == maxProbes || rate*f.w.Duration.Seconds() < fewRequests:
+			return f.doubt("%s requests/s kept %s once, but not again: %s", number.Significant(rate), f.w.Limit, strings.TrimPrefix(o.unknown+"; "+b.why, "; "))
 		case o.broken == "":
 			passed++
 		default:
@@ -176,8 +325,7 @@ func (s *Service) confirm(w study.Serve, batch int, b *bracket, probe func(float
 			rate, passed = rate/nearRate, 0
 		}
 	}
-	return s.Figure(metrics.Figure{Name: measure.RateWithinLimit, Unit: "requests/s", Value: rate, At: map[string]any{measure.Batch: float64(batch)},
-		Note: fmt.Sprintf("within %s; %s requests/s failed: %s", w.Limit, number.Significant(b.fail), b.why)})
+	return f.result(crossing{rate: rate, low: rate, high: b.fail})
 }
 
 // probed records the figures of a probe as those of a load. If a rate is probed several times, it records the
@@ -203,47 +351,45 @@ func (s *Service) probed(l Load, v Verdict) error {
 }
 
 // broken probes a rate and reports how it exceeds the limit, or why that is unknown.
-func (s *Service) broken(ctx context.Context, w study.Serve, l Load, stream uint64) (outcome, error) {
-	_, v, err := s.run(ctx, w, l, 0, stream)
+func (s *Service) broken(ctx context.Context, w study.Serve, l Load, stream uint64) (o outcome, v Verdict, err error) {
+	_, v, err = s.run(ctx, w, l, 0, stream)
 	if err == nil {
 		err = s.probed(l, v)
 	}
-	bounds, errors := w.Limit.Of()
+	bounds, mostErrors := w.Limit.Of()
 	switch {
 	case err != nil:
-		return outcome{}, err
+		return o, v, err
 	case v.Why != "" && v.Ours:
-		return outcome{unknown: v.Why, client: v.Client}, nil
-	case v.Why != "":
-		return outcome{broken: v.Why}, nil
-	case v.Total.Errors() > errors:
-		return outcome{broken: fmt.Sprintf("%.3g %% of the requests had no right answer in time", 100*v.Total.Errors())}, nil
+		return outcome{unknown: v.Why, client: v.Client}, v, nil
+	case v.Why != "" && !v.Drifts:
+		return outcome{broken: v.Why, hard: true}, v, nil
+	case v.Total.Errors() > mostErrors:
+		return outcome{broken: fmt.Sprintf("%.3g %% of the requests had no right answer in time", 100*v.Total.Errors()), hard: true}, v, nil
 	}
 	for _, b := range bounds {
 		if o := v.keeps(b); o != (outcome{}) {
-			return o, nil
+			return o, v, nil
 		}
 	}
-	return outcome{}, nil
+	return outcome{}, v, nil
 }
 
-// keeps reports whether one bound of the limit is kept. A client that sends late only adds to a time. So a
-// value within the bound is certain, and one above it by no more than the client's delay is unknown.
+// keeps reports whether one bound of the limit is kept. The measured value decides, even if it could not be
+// reported, since a search pools its probes. A client that sends late only adds to a time. So a value within the
+// bound is certain, and one above it by no more than the client's delay is unknown.
 func (v *Verdict) keeps(b study.Bound) outcome {
 	of := timeOf[b.Of]
 	name := fmt.Sprintf("%sP%g", ofStreams(b.Of), 100*b.Share)
-	_, why := v.known(of, b.Share)
-	seen, _ := v.Total.Percentile(of, b.Share)
-	rare, ok := v.Total.Percentile(of, 1-(1-b.Share)/rarer)
+	seen, ok := v.Total.Percentile(of, b.Share)
 	least, bounded := v.Total.least(of, b.Share)
 	switch {
+	case !ok:
+		return outcome{broken: fmt.Sprintf("fewer than %g %% of the requests had an answer in time", 100*b.Share)}
 	case seen > b.Seconds && bounded && least <= b.Seconds && v.lateAt(of, b.Share, seen) != "":
 		return outcome{unknown: fmt.Sprintf("no %s: %s", name, v.lateAt(of, b.Share, seen)), client: true}
 	case seen > b.Seconds:
-		// The measured value decides, even if the percentile could not be reported.
 		return outcome{broken: fmt.Sprintf("%s was %s", name, number.Seconds(seen))}
-	case why != "" && (!ok || rare > b.Seconds):
-		return outcome{unknown: fmt.Sprintf("no %s: %s", name, why)}
 	}
 	return outcome{}
 }

@@ -49,6 +49,8 @@ type Verdict struct {
 	Doubts []string
 	// Ours is set if Why concerns the client or the duration, and says nothing about the service.
 	Ours bool
+	// Drifts is set if Why is that latency or rate were still changing.
+	Drifts bool
 	// Client is set if Why concerns the client; a lower rate may not overload it.
 	Client bool
 
@@ -94,6 +96,7 @@ func (r *Result) Judge() Verdict {
 		if v.Why == "" && r.Asked == 0 {
 			v.Why = unsteady("rate", rates(v.windows))
 		}
+		v.Drifts = v.Why != ""
 	}
 	requests := int64(0)
 	for _, w := range r.Windows {
