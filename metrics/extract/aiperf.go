@@ -32,13 +32,11 @@ var aiperfUnits = map[string]string{"request_throughput": "requests/sec", "goodp
 	"request_count": "requests", "error_request_count": "requests"}
 
 func readAIPerf(l *log, r io.Reader) {
-	doc := must(l.json(r))
-	m := l.object(doc)
+	m := l.object(must(l.json(r)))
 	if m.of["request_throughput"].null() && m.of["request_latency"].null() {
 		return
 	}
-	load := m.aiperfLoad()
-	s := must(l.under(max(m.of["request_throughput"].line, 1), load))
+	s := must(l.under(max(m.of["request_throughput"].line, 1), m.aiperfLoad()))
 	l.note("AIPerf's latencies cover answered requests only and count from the actual send time; its percentiles are interpolated")
 	if string(m.of["was_cancelled"].text) == "true" {
 		l.res.Failed = "AIPerf was cancelled before its end"
@@ -136,7 +134,7 @@ func (m members) scheduled(config members) bool {
 	return string(input.of["fixed_schedule"].text) == "true" || string(m.of["type"].text) == `"fixed_schedule"`
 }
 
-// aiperfSchedule returns an error if AIPerf sent the requests at the times of a trace, because
+// aiperfSchedule fails if AIPerf sent the requests at the times of a trace, because
 // the concurrency in the file is then only a limit. If the user states the load (--at), it adds a
 // note instead.
 func (m members) aiperfSchedule(config, of members) {

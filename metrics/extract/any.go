@@ -17,7 +17,6 @@ var Any = Extractor{Name: "any", Kind: "train", Reads: "the output of a training
 // mostOfAny is the size in bytes of the largest output on which Any tries the formats.
 const mostOfAny = 64 << 20
 
-// anyFormat implements Any.
 func anyFormat(r io.Reader, o Options) (Content, error) {
 	data, err := io.ReadAll(io.LimitReader(r, mostOfAny+1))
 	if err != nil {

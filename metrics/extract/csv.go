@@ -73,7 +73,7 @@ func (l *log) names(r io.Reader, separators string) *table {
 		return t
 	}
 	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
-		fail(fmt.Errorf("%s: encoded in UTF-16; save it in UTF-8 (iconv -f UTF-16 -t UTF-8)", l.o.File))
+		l.fail(0, "encoded in UTF-16; save it in UTF-8 (iconv -f UTF-16 -t UTF-8)")
 	}
 	if data[len(data)-1] != '\n' {
 		lines := bytes.Count(data, []byte{'\n'})
@@ -156,7 +156,7 @@ func (t *table) value(row int, column string) (v Value, ok bool) {
 func (t *table) column(ours string, usual ...string) string {
 	if theirs, ok := t.l.o.Columns[ours]; ok {
 		if _, ok := t.at[theirs]; !ok {
-			fail(fmt.Errorf("%s: no column %q; the file has %s", t.l.o.File, theirs, t.names()))
+			t.l.fail(0, "no column %q; the file has %s", theirs, t.names())
 		}
 		return theirs
 	}

@@ -80,9 +80,6 @@ type deepSpeedAverage struct {
 // untimed is the number of first steps that the timer's averages leave out.
 const untimed = 2
 
-// sameAverage is the largest ratio at which two averages of a training count as equal.
-const sameAverage = 1.05
-
 // take parses a line of the timer. It ignores the averages up to step 2, which are infinite or
 // negative.
 func (t *deepSpeedTimes) take(ln line, m []string) {
@@ -93,8 +90,7 @@ func (t *deepSpeedTimes) take(ln line, m []string) {
 	if t.number(ln.number, allocatedMemory, m[5], 1<<30); step <= untimed {
 		return
 	}
-	v := t.l.rateAbove0(ln.number, m[2])
-	t.averages = append(t.averages, deepSpeedAverage{float64(step), v})
+	t.averages = append(t.averages, deepSpeedAverage{float64(step), t.l.rateAbove0(ln.number, m[2])})
 	t.current = t.l.rateAbove0(ln.number, m[3])
 }
 
@@ -109,16 +105,16 @@ func (t *deepSpeedTimes) rate(sample string) {
 	batches := func(a deepSpeedAverage) float64 { return (a.step - untimed) / a.v.Number } // seconds, divided by the samples per step
 	between := (end.step - begin.step) / (batches(end) - batches(begin))
 	switch {
-	case end.step > begin.step && between > 0 && finite(between) && (between > sameAverage*f.Value || f.Value > sameAverage*between):
+	case end.step > begin.step && between > 0 && finite(between) && !within(between, f.Value, sameValue):
 		f.Value, f.Note = between, "the steps between DeepSpeed's first running average and its last over their time; a sample is what the data loader calls one"
 		t.l.note("DeepSpeed's running average (%.4g samples/s) miscounts the first steps, or they were slow: the rate between its lines (%.4g) is used", end.v.Number, between)
-	case end.step == begin.step && (t.current.Number > nearly*f.Value || f.Value > nearly*t.current.Number):
+	case end.step == begin.step && !within(t.current.Number, f.Value, nearly):
 		f = t.l.contradicted(f, fmt.Sprintf("its only running average is %.4g samples/s, and the step that is printed has %.4g", f.Value, t.current.Number))
 	}
 	t.l.add(metrics.Event{Figure: &f}, f.Value/end.v.Number, end.v)
 }
 
-// rateAbove0 parses a rate in samples/s and returns an error if it is not positive.
+// rateAbove0 parses a rate in samples/s, which must be above 0.
 func (l *log) rateAbove0(ln int, text string) Value {
 	v := l.parse(ln, text)
 	if v.Number < metrics.MinRate {

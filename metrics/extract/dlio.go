@@ -19,8 +19,7 @@ var dlio = Extractor{
 }
 
 func readDLIO(l *log, r io.Reader) {
-	doc := must(l.json(r))
-	top := l.object(doc)
+	top := l.object(must(l.json(r)))
 	m := l.object(top.of["metric"])
 	if m.of["train_throughput_mean_samples_per_second"].null() && m.of["train_au_mean_percentage"].null() {
 		return

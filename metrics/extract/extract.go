@@ -294,8 +294,11 @@ func (s *lineSet) add(line int) {
 	}
 }
 
-// errorAt returns an error that names the file and the line.
+// errorAt returns an error that names the file and the line, if it is not 0.
 func (l *log) errorAt(line int, format string, args ...any) error {
+	if line == 0 {
+		return fmt.Errorf("%s: %w", l.o.File, fmt.Errorf(format, args...))
+	}
 	return &metrics.LineError{File: l.o.File, Line: line, Err: fmt.Errorf(format, args...)}
 }
 
@@ -304,12 +307,8 @@ func (l *log) validate(f *Finding) {
 	if l.invalid != nil {
 		return
 	}
-	err := f.Event.Validate()
-	switch {
-	case err != nil && f.Line > 0:
+	if err := f.Event.Validate(); err != nil {
 		l.invalid = l.errorAt(f.Line, "%w", err)
-	case err != nil:
-		l.invalid = fmt.Errorf("%s: %w", l.o.File, err)
 	}
 }
 
@@ -349,7 +348,6 @@ func (l *log) add(e metrics.Event, scale float64, values ...Value) {
 	l.res.findings.add(f)
 }
 
-// label sets a label of the run.
 func (l *log) label(key string, value any) {
 	if l.res.Labels == nil {
 		l.res.Labels = map[string]any{}
@@ -393,28 +391,24 @@ func (l *log) reduce(f metrics.Figure, scale float64, values []Value) {
 
 // namedAccuracy appends an evaluation with an accuracy from a column that the user named, in the
 // unit that the user gave.
-func (l *log) namedAccuracy(e metrics.Event, v Value, name string) error {
-	scale := units[l.o.AccuracyUnit].scale
-	err := l.accuracy(e, scale, v)
-	if err != nil && scale == 1 {
-		err = fmt.Errorf("%w; for percent write %s", err, mapping("accuracy", name, "%"))
-	}
-	return err
+func (l *log) namedAccuracy(e metrics.Event, v Value, name string) {
+	l.accuracy(e, units[l.o.AccuracyUnit].scale, v, func() string { return "write " + mapping("accuracy", name, "%") })
 }
 
-// accuracy appends an evaluation; scale is 0.01 for percent. It returns an error if the accuracy
-// is outside 0 to 1.
-func (l *log) accuracy(e metrics.Event, scale float64, v Value) error {
+// accuracy appends an evaluation; scale is 0.01 for percent. It fails if the accuracy is outside
+// 0 to 1; percent, if not nil, says how to declare percentages.
+func (l *log) accuracy(e metrics.Event, scale float64, v Value, percent func() string) {
 	e.Evaluation.Accuracy = scaled(v.Number, scale)
-	if err := e.Validate(); err != nil {
+	if e.Validate() != nil {
 		want := "a fraction from 0 to 1"
 		if scale != 1 {
 			want = "0 to 100 %"
+		} else if percent != nil {
+			want += "; for percent " + percent()
 		}
-		return l.errorAt(v.Line, "accuracy %g; want %s", v.Number, want)
+		l.fail(v.Line, "accuracy %g; want %s", v.Number, want)
 	}
 	l.add(e, scale, v)
-	return nil
 }
 
 // reductions are the methods that reduceBy supports.
@@ -446,6 +440,20 @@ func reduceBy(how string, values []float64) (float64, error) {
 		return sorted[(n-1)/2]/2 + sorted[n/2]/2, nil
 	}
 	return 0, fmt.Errorf("unknown reduction %q; valid: %s", how, strings.Join(reductions, ", "))
+}
+
+// median returns the median of values in the log's unit; 0 without values.
+func median(values []Value) float64 {
+	x, _ := reduceBy("median", numbers(values))
+	return x
+}
+
+func numbers(values []Value) []float64 {
+	list := make([]float64, len(values))
+	for i, v := range values {
+		list[i] = v.Number
+	}
+	return list
 }
 
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }

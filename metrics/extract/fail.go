@@ -1,5 +1,7 @@
 package extract
 
+import "fmt"
+
 // Nearly every line of a log has a number that may be damaged. So that the code that reads a
 // format shows what it reads, and not a check after each number, a reader ends at the first
 // mistake by a panic. Extract and Runs turn it into their error, as package text/template/parse
@@ -8,16 +10,16 @@ package extract
 // failure is the value of such a panic.
 type failure struct{ error }
 
-// fail ends the reading of a log with an error.
-func fail(err error) { panic(failure{err}) }
+// fail ends the reading of a log with an error, which fmt.Errorf makes.
+func fail(format string, args ...any) { failIf(fmt.Errorf(format, args...)) }
 
-// fail ends the reading of the log with an error that names the file and the line.
-func (l *log) fail(line int, format string, args ...any) { fail(l.errorAt(line, format, args...)) }
+// fail ends the reading of the log with an error that names the file and the line, if it is not 0.
+func (l *log) fail(line int, format string, args ...any) { failIf(l.errorAt(line, format, args...)) }
 
 // failIf ends the reading of a log if there is an error.
 func failIf(err error) {
 	if err != nil {
-		fail(err)
+		panic(failure{err})
 	}
 }
 

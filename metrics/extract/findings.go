@@ -67,7 +67,6 @@ func (l *findings) len() int {
 	return (n-1)*block + len(l.found[n-1])
 }
 
-// add stores a finding.
 func (l *findings) add(f Finding) {
 	var p packed
 	var k kind
@@ -188,7 +187,6 @@ func (l *findings) arrange() {
 	slices.SortStableFunc(l.order, func(a, b int32) int { return cmp.Compare(l.at(int(a)).time, l.at(int(b)).time) })
 }
 
-// all yields the findings in time order.
 func (l *findings) all() iter.Seq[Finding] {
 	return func(yield func(Finding) bool) {
 		for i := range l.len() {

@@ -76,8 +76,7 @@ func heyCounts(t *textResult) (a heyAnswers) {
 		if what != "responses" && what != "errors" {
 			continue
 		}
-		n := t.l.count(s.line, what+":", s.text)
-		x := float64(n)
+		x := float64(t.l.count(s.line, what+":", s.text))
 		switch {
 		case what == "errors":
 			a.lost += x
@@ -94,7 +93,6 @@ func heyCounts(t *textResult) (a heyAnswers) {
 	return a
 }
 
-// hey adds the figures of a summary.
 func (l *log) hey(t *textResult) {
 	for _, s := range t.of {
 		if s.unit != "" && s.unit != "secs" {
@@ -152,9 +150,7 @@ func (h *heyRows) read(l *log, ln line) {
 	if len(cells) != strings.Count(heyColumns, ",")+1 {
 		l.fail(ln.number, "%d cells; want %s. One file is one load", len(cells), heyColumns)
 	}
-	var v []Value
-	l.parseAll(ln.number, &v, cells[0], cells[6], cells[7])
-	seconds, status, offset := v[0], v[1].Number, v[2].Number
+	seconds, status, offset := l.parse(ln.number, cells[0]), l.parse(ln.number, cells[6]).Number, l.parse(ln.number, cells[7]).Number
 	if seconds.Number < 0 || offset < 0 || status != math.Trunc(status) || status < 100 || status > 999 {
 		l.fail(ln.number, "not a request of hey: %g s, status %g, at %g s", seconds.Number, status, offset)
 	}
@@ -162,7 +158,7 @@ func (h *heyRows) read(l *log, ln line) {
 		h.begin = offset
 	}
 	h.begin, h.end = min(h.begin, offset), max(h.end, offset+seconds.Number)
-	h.last = v[1]
+	h.last = Value{status, ln.number}
 	if status < 200 || status > 299 {
 		h.wrong++
 		return

@@ -77,7 +77,6 @@ func readHFTrainer(l *log, r io.Reader) {
 	s.losses()
 }
 
-// read parses a line of the log.
 func (s *hfRun) read(ln line) {
 	if m := hfContinues.FindString(ln.text); m != "" {
 		s.timed.why = "the log says " + clip(m)
@@ -150,11 +149,11 @@ func (s *hfRun) other(ln line, fields parts) {
 	}
 }
 
-// together returns an error if ranks state different samples/s. The Trainer prints the rate of
+// together fails if ranks state different samples/s. The Trainer prints the rate of
 // all ranks, so different rates mean that the ranks ran separate trainings.
 func (s *hfRun) together() {
 	for _, v := range s.others {
-		if own := s.rate; own.Line > 0 && (v.Number > sameValue*own.Number || own.Number > sameValue*v.Number) {
+		if own := s.rate; own.Line > 0 && !within(v.Number, own.Number, sameValue) {
 			s.l.fail(v.Line, "train_samples_per_second is %g, and %g in line %d: ranks of one run state the same rate, so these are separate trainings; split the log, one file each", v.Number, own.Number, own.Line)
 		}
 	}
@@ -183,11 +182,10 @@ func (s *hfRun) goes(ln int, at float64) {
 	s.began, s.epoch, s.last = min(s.began, at), at, ln
 }
 
-// trained records the loss of a step and its tokens/s.
 func (s *hfRun) trained(ln int, at float64, fields parts) {
 	s.lines++
 	if x, ok := fields["tokens/train_per_sec_per_gpu"]; ok && s.lines > s.starting {
-		s.l.parseAll(ln, &s.tokens, x)
+		s.tokens = append(s.tokens, s.l.parse(ln, x))
 	}
 	if s.lossOf(ln, "epoch", at, fields["loss"]); s.undefined > 0 {
 		return
@@ -197,12 +195,10 @@ func (s *hfRun) trained(ln int, at float64, fields parts) {
 
 func (s *hfRun) evaluation(ln int, at float64, fields parts) {
 	s.evaluationOf(ln, "epoch", at, fields["eval_loss"])
-	v := s.number(ln, fields, "eval_runtime")
-	s.timed.evaluating += v.Number
+	s.timed.evaluating += s.number(ln, fields, "eval_runtime").Number
 	s.l.hfAccuracy(ln, at, fields)
 }
 
-// ended records the summary of the run.
 func (s *hfRun) ended(ln int, fields parts) {
 	if s.runtime > 0 {
 		s.l.fail(ln, "a second train_runtime; the first is on line %d. One log is one run: split it", s.runtime)
@@ -226,5 +222,5 @@ func (l *log) hfAccuracy(ln int, epoch float64, fields parts) {
 		return
 	}
 	v := l.parse(ln, x)
-	failIf(l.namedAccuracy(metrics.Event{Evaluation: &metrics.Evaluation{Epoch: int(math.Ceil(epoch))}}, v, name))
+	l.namedAccuracy(metrics.Event{Evaluation: &metrics.Evaluation{Epoch: int(math.Ceil(epoch))}}, v, name)
 }

@@ -79,14 +79,23 @@ const statedPrefix = "stated_"
 // method reduce, times scale. If it agrees neither with the rate of all workers in own nor with
 // one worker's share of it, the rate in own is added instead, with the note ownNote.
 func (l *log) rate(reduce string, scale float64, rates []Value, note string, own ownRate, ownNote string) {
-	x := must(reduceBy(reduce, numbers(rates)))
-	h := l.hold(scaled(x, scale), own)
+	l.positive(rates)
+	h := l.hold(scaled(must(reduceBy(reduce, numbers(rates))), scale), own)
 	if h.keep {
 		l.reduced(metrics.FigureThroughput, "samples/s", reduce, scale*h.times, rates, note+"; "+h.note)
 		return
 	}
 	l.add(metrics.Event{Figure: &metrics.Figure{Name: metrics.FigureThroughput, Value: own.training, Unit: "samples/s", Note: ownNote + "; " + h.note}}, 1)
 	l.reduce(l.contradicted(metrics.Figure{Name: metrics.FigureThroughput, Unit: "samples/s", Reduce: reduce, Note: note}, h.note), scale, rates)
+}
+
+// positive fails if a throughput is not above 0.
+func (l *log) positive(rates []Value) {
+	for _, v := range rates {
+		if v.Number < metrics.MinRate {
+			l.fail(v.Line, "a throughput of %g; want %g or more", v.Number, metrics.MinRate)
+		}
+	}
 }
 
 // ownCount is the number of samples that, according to the log, were trained on after a number of

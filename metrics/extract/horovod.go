@@ -29,61 +29,46 @@ var (
 	horovodTotal = regexp.MustCompile(`^Total img/sec on (\d+) [A-Za-z]+\(s\): (\d+\.\d+) \+-(\d+\.\d+)\s*$`)
 )
 
-// horovodRun is the parser's state while it reads one log of the benchmark.
-type horovodRun struct {
-	l           *log
-	from        first
-	each, total []Value // rate of one rank and of all ranks: the value and its ±
-}
-
 func readHorovod(l *log, r io.Reader) {
-	h := &horovodRun{l: l}
-	l.each(r, h.line)
+	var from first
+	var each, total []Value // rate of one rank and of all ranks: the value and its ±
+	l.rules(r,
+		rule{horovodModel, func(_ line, m []string) { l.label("workload.model", strings.ToLower(m[1])) }},
+		rule{horovodBatch, func(ln line, m []string) { l.label("workload.batch", int64(l.count(ln.number, "a batch of", m[1]))) }},
+		rule{horovodEach, func(ln line, m []string) {
+			if !from.takes(ln) {
+				return
+			}
+			if each != nil {
+				l.fail(ln.number, "a second result; the first is on line %d. One log is one run: split it", each[0].Line)
+			}
+			each = l.parseAll(ln.number, m[1:]...)
+		}},
+		rule{horovodTotal, func(ln line, m []string) {
+			if !from.takes(ln) {
+				return
+			}
+			if total != nil {
+				l.fail(ln.number, "a second total; the first is on line %d. One log is one run: split it", total[0].Line)
+			}
+			l.workersAre(l.count(ln.number, "a total on", m[1]), "its total", ln.number)
+			total = l.parseAll(ln.number, m[2:]...)
+		}})
 	switch {
-	case h.each == nil && h.total == nil:
+	case each == nil && total == nil:
 		return
-	case h.total == nil:
-		l.fail(h.each[0].Line, "a rank's rate, but no line with the total: the log was cut off")
-	case h.each == nil:
-		l.fail(h.total[0].Line, "a total, but no line with the rank's rate behind it: the log is incomplete")
+	case total == nil:
+		l.fail(each[0].Line, "a rank's rate, but no line with the total: the log was cut off")
+	case each == nil:
+		l.fail(total[0].Line, "a total, but no line with the rank's rate behind it: the log is incomplete")
 	}
-	h.from.note(l)
-	h.figures()
+	from.note(l)
+	l.horovod(each, total)
 }
 
-func (h *horovodRun) line(ln line) {
-	l := h.l
-	if m := horovodModel.FindStringSubmatch(ln.text); m != nil {
-		l.label("workload.model", strings.ToLower(m[1]))
-	}
-	if m := horovodBatch.FindStringSubmatch(ln.text); m != nil {
-		n := l.count(ln.number, "a batch of", m[1])
-		l.label("workload.batch", int64(n))
-		return
-	}
-	if m := horovodEach.FindStringSubmatch(ln.text); m != nil && h.from.takes(ln) {
-		if h.each != nil {
-			l.fail(ln.number, "a second result; the first is on line %d. One log is one run: split it", h.each[0].Line)
-		}
-		l.parseAll(ln.number, &h.each, m[1:]...)
-		return
-	}
-	m := horovodTotal.FindStringSubmatch(ln.text)
-	if m == nil || !h.from.takes(ln) {
-		return
-	}
-	if h.total != nil {
-		l.fail(ln.number, "a second total; the first is on line %d. One log is one run: split it", h.total[0].Line)
-	}
-	n := l.count(ln.number, "a total on", m[1])
-	l.workersAre(n, "its total", ln.number)
-	l.parseAll(ln.number, &h.total, m[2:]...)
-}
-
-// figures adds the rates. The total must equal the rate times the number of ranks, up to the
+// horovod adds the rates. The total must equal the rate times the number of ranks, up to the
 // rounding of both, or the log is damaged.
-func (h *horovodRun) figures() {
-	l, each, total := h.l, h.each, h.total
+func (l *log) horovod(each, total []Value) {
 	n := float64(l.res.Workers)
 	if math.Abs(total[0].Number-n*each[0].Number) > 0.051*(n+1) {
 		l.fail(total[0].Line, "a total of %g, where %d ranks at %g make %g: one of the two is damaged",
@@ -101,10 +86,10 @@ func (h *horovodRun) figures() {
 	stated("throughput_per_worker", each[0], each[1], "rank 0's, the mean of its iterations")
 }
 
-// parseAll parses numbers of a line and appends them to into.
-func (l *log) parseAll(ln int, into *[]Value, texts ...string) {
+// parseAll returns several numbers of a line.
+func (l *log) parseAll(ln int, texts ...string) (values []Value) {
 	for _, t := range texts {
-		v := l.parse(ln, t)
-		*into = append(*into, v)
+		values = append(values, l.parse(ln, t))
 	}
+	return values
 }

@@ -28,7 +28,7 @@ func (m members) number(name string) (v Value, ok bool) {
 	return v, true
 }
 
-// need returns a member that is a number, or an error if it is missing.
+// need returns a number that each result must have.
 func (m members) need(name string) (v Value) {
 	v, ok := m.number(name)
 	if !ok {
@@ -37,7 +37,7 @@ func (m members) need(name string) (v Value) {
 	return v
 }
 
-// count returns a member that is an integer of at least 0, or an error if it is missing.
+// count returns a member that is an integer of at least 0.
 func (m members) count(name string) (v Value) {
 	v = m.need(name)
 	if v.Number < 0 || v.Number != math.Trunc(v.Number) || v.Number > 1e15 {
@@ -46,11 +46,10 @@ func (m members) count(name string) (v Value) {
 	return v
 }
 
-// numbers returns several members, or an error if one is missing.
+// numbers returns several numbers that each result must have.
 func (m members) numbers(names ...string) (list []Value) {
 	for _, name := range names {
-		v := m.need(name)
-		list = append(list, v)
+		list = append(list, m.need(name))
 	}
 	return list
 }
@@ -61,12 +60,11 @@ func (m members) source(name string) (v Value, scale float64, ok bool) {
 	return v, 1, ok
 }
 
-// agrees returns an error if a mean differs from the mean of the values in the list member.
+// agrees fails if a mean differs from the mean of the values in the list member.
 func (m members) agrees(mean Value, name, list string) {
 	sum, n := 0.0, 0
 	m.of[list].entries(func(v value) {
-		x := m.l.parse(v.line, string(v.text))
-		sum += x.Number
+		sum += m.l.parse(v.line, string(v.text)).Number
 		n++
 	})
 	if n == 0 {

@@ -52,62 +52,70 @@ func (l *log) scan(r io.Reader) *scanner {
 	return s
 }
 
-// next returns the next line, or io.EOF after the last.
-func (s *scanner) next() (line, error) {
+// each calls f with every line.
+func (l *log) each(r io.Reader, f func(line)) { l.scan(r).each(f) }
+
+func (s *scanner) each(f func(line)) {
 	for s.s.Scan() {
 		token := s.s.Bytes()
-		text, end := token[:len(token)-1], token[len(token)-1]
-		n := s.number
-		switch end {
+		text, n := token[:len(token)-1], s.number
+		switch token[len(token)-1] {
 		case '\n':
 			s.number++
 		case '\r':
 		default:
 			s.l.note("line %d has no line end and was left out: it may be cut off", n)
-			return line{}, io.EOF
+			return
 		}
 		if n == 1 {
 			text = bytes.TrimPrefix(text, []byte("\ufeff"))
 		}
-		if len(text) == 0 {
-			continue
+		if len(text) > 0 {
+			f(s.line(n, text))
 		}
-		if bytes.IndexByte(text, '\x1b') >= 0 {
-			text = colours.ReplaceAll(text, nil)
-		}
-		ln := line{number: n, text: string(text)}
-		if !s.whole {
-			ln.collected()
-		}
-		source, rest := stripPrefix(ln.text)
-		ln.source, ln.text = strings.Trim(ln.source+"/"+source, "/"), rest
-		if ln.number == s.before.number { // the previous line ended with a carriage return
-			ln.source, ln.stamp = cmp.Or(ln.source, s.before.source), cmp.Or(ln.stamp, s.before.stamp)
-		}
-		s.before = ln
-		return ln, nil
 	}
 	switch err := s.s.Err(); {
 	case errors.Is(err, bufio.ErrTooLong):
-		return line{}, s.l.errorAt(s.number, "a line of more than %d bytes; this is not a log of text", longestLine)
+		s.l.fail(s.number, "a line of more than %d bytes; this is not a log of text", longestLine)
 	case err != nil:
-		return line{}, s.l.errorAt(s.number, "%w", err)
+		s.l.fail(s.number, "%w", err)
 	}
-	return line{}, io.EOF
 }
 
-// each calls f with every line.
-func (l *log) each(r io.Reader, f func(line)) { l.scan(r).each(f) }
-
-func (s *scanner) each(f func(line)) {
-	for {
-		ln, err := s.next()
-		if errors.Is(err, io.EOF) {
-			return
-		}
-		failIf(err)
-		f(ln)
+// line returns a line without prefixes and colours.
+func (s *scanner) line(n int, text []byte) line {
+	if bytes.IndexByte(text, '\x1b') >= 0 {
+		text = colours.ReplaceAll(text, nil)
 	}
+	ln := line{number: n, text: string(text)}
+	if !s.whole {
+		ln.collected()
+	}
+	source, rest := stripPrefix(ln.text)
+	ln.source, ln.text = strings.Trim(ln.source+"/"+source, "/"), rest
+	if n == s.before.number { // the previous line ended with a carriage return
+		ln.source, ln.stamp = cmp.Or(ln.source, s.before.source), cmp.Or(ln.stamp, s.before.stamp)
+	}
+	s.before = ln
+	return ln
+}
+
+// A rule is a kind of line in a log, with what to do with the groups that its expression matches.
+type rule struct {
+	re   *regexp.Regexp
+	take func(ln line, m []string)
+}
+
+// rules applies the first rule that matches to each line.
+func (l *log) rules(r io.Reader, list ...rule) {
+	l.each(r, func(ln line) {
+		for _, one := range list {
+			if m := one.re.FindStringSubmatch(ln.text); m != nil {
+				one.take(ln, m)
+				return
+			}
+		}
+	})
 }
 
 var (

@@ -45,7 +45,6 @@ func readLLaMAFactory(l *log, r io.Reader) {
 	s.losses()
 }
 
-// read parses a line of the log.
 func (s *llamaRun) read(ln line) {
 	text := []byte(ln.text)
 	if !bytes.HasPrefix(text, []byte(`{"current_steps":`)) {
@@ -123,8 +122,7 @@ func (l *log) llamaSeconds(ln int, v value) (seconds float64, ok bool) {
 		if len(m[i+1]) == 0 {
 			continue
 		}
-		n := l.whole(ln, string(m[i+1]))
-		seconds += float64(n) * each
+		seconds += float64(l.whole(ln, string(m[i+1]))) * each
 	}
 	return seconds, true
 }

@@ -91,8 +91,7 @@ func (l *log) loadgen(t *textResult) {
 	samples := need("samples_per_query")
 	load := map[string]float64{measure.Batch: samples.Number, measure.Threads: 1}
 	if of.text == "Server" {
-		qps := need("target_qps")
-		load = map[string]float64{measure.Batch: samples.Number, measure.Rate: qps.Number}
+		load = map[string]float64{measure.Batch: samples.Number, measure.Rate: need("target_qps").Number}
 	}
 	s := must(l.under(t.line, load))
 	l.loadgenValid(t)

@@ -62,22 +62,18 @@ func (d *locale) see(cell string, line int, column string) {
 	}
 }
 
-// refuse returns an error if a number is ambiguous: 1.598 may mean 1598.
-func (d *locale) refuse(t *table) error {
+// check fails if a number is ambiguous: 1.598 may mean 1598.
+func (d *locale) check(t *table) {
 	if t.l.o.Decimal != "" || d.ambiguous == "" {
-		return nil
+		return
 	}
 	whole := strings.ReplaceAll(d.ambiguous, ".", "")
-	why := ""
 	switch {
 	case d.comma != "":
-		return t.l.errorAt(d.line, "column %s: %s is %s if %s has a decimal comma: write --decimal comma", clip(d.column), d.ambiguous, whole, clip(d.comma))
+		t.l.fail(d.line, "column %s: %s is %s if %s has a decimal comma: write --decimal comma", clip(d.column), d.ambiguous, whole, clip(d.comma))
 	case t.more.Comma == ';' && d.point == "":
-		why = "files with semicolons often have decimal commas"
-	default:
-		return nil
+		t.l.fail(d.line, "column %s: %s may be %s, since files with semicolons often have decimal commas: write --decimal comma for %[3]s, or --decimal point for %[2]s", clip(d.column), d.ambiguous, whole)
 	}
-	return t.l.errorAt(d.line, "column %s: %s may be %s, since %s: write --decimal comma for %[3]s, or --decimal point for %[2]s", clip(d.column), d.ambiguous, whole, why)
 }
 
 // withGaps matches numbers with thousands separators, for each decimal separator.

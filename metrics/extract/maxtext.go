@@ -36,8 +36,7 @@ func readMaxText(l *log, r io.Reader) {
 		if !ok || s.lines <= s.starting {
 			return
 		}
-		of = of[:0]
-		l.parseAll(ln.number, &of, x, fields["seconds"], fields["Tokens/s/device"])
+		of = l.parseAll(ln.number, x, fields["seconds"], fields["Tokens/s/device"])
 	}
 	s := f.log(l)
 	l.each(r, s.read)

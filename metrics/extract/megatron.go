@@ -116,8 +116,7 @@ func (s *stepLog) megatronSamples(ln int, fields parts) {
 // it is.
 func (s *stepLog) megatronTokens(ln int, fields parts) {
 	if x, ok := fields["actual seqlen"]; ok {
-		n := s.l.count(ln, "an actual seqlen of", x)
-		s.tokensOf(Value{float64(n), ln})
+		s.tokensOf(Value{float64(s.l.count(ln, "an actual seqlen of", x)), ln})
 		return
 	}
 	tokens, err := strconv.ParseInt(fields["consumed tokens"], 10, 64)
@@ -127,7 +126,6 @@ func (s *stepLog) megatronTokens(ln int, fields parts) {
 	samples, err := strconv.ParseInt(fields["consumed samples"], 10, 64)
 	if err == nil && samples > 0 && tokens >= samples && tokens%samples == 0 {
 		s.tokensOf(Value{float64(tokens / samples), ln})
-		return
 	}
 }
 
@@ -137,8 +135,7 @@ func megatronEvaluation(s *stepLog, ln line, m []string) {
 	if strings.TrimSpace(m[2]) == "on test set" {
 		return
 	}
-	fields := s.l.fieldsOf(ln.number, m[3], "|")
-	x, ok := fields["lm loss value"]
+	x, ok := s.l.fieldsOf(ln.number, m[3], "|")["lm loss value"]
 	if !ok {
 		return
 	}

@@ -16,42 +16,37 @@ var modelFigures = []metrics.Figure{
 
 // models adds the figures of a language model. If the table has only the rate per device, the
 // rate of all devices is computed from it and the number of workers.
-func (t *table) models(columns map[string]Column, cell func(row int, ours string) (Value, float64, bool)) {
-	_, epochs := columns["epoch"]
-	_, totals := columns[tokensPerSecond]
+func (r *rowsOfRun) models() {
 	for _, f := range modelFigures {
-		values, scale := t.modelValues(f.Name, columns, cell)
+		values, scale := r.modelValues(f.Name)
 		if len(values) == 0 {
 			continue
 		}
-		note := t.from(f.Name)
-		if epochs {
-			values, note = steadyEpochs(values, note)
+		f.Reduce, f.Note = "median", r.from(f.Name)
+		if r.has("epoch") {
+			values, f.Note = steadyEpochs(values, f.Note)
 		}
-		f.Reduce, f.Note = "median", note
-		t.l.reduce(f, scale, values)
-		if f.Name != tokensPerGPU || totals {
-			continue
+		r.l.reduce(f, scale, values)
+		if f.Name == tokensPerGPU && !r.has(tokensPerSecond) {
+			all := modelFigures[0]
+			all.Reduce, all.Note = "median", f.Note+", a device's rate times the workers"
+			r.l.reduce(all, scale*r.counts(0, number.PerDevice), values)
 		}
-		n := t.counts(0, number.PerDevice)
-		all := modelFigures[0]
-		all.Reduce, all.Note = "median", note+", a device's rate times the workers"
-		t.l.reduce(all, scale*n, values)
 	}
 }
 
 // modelValues returns the numbers in the cells of a figure, and the factor to the figure's unit.
-func (t *table) modelValues(name string, columns map[string]Column, cell func(row int, ours string) (Value, float64, bool)) (values []Value, scale float64) {
-	for row := range t.rows {
-		v, by, ok := cell(row, name)
+func (r *rowsOfRun) modelValues(name string) (values []Value, scale float64) {
+	for row := range r.rows {
+		v, by, ok := r.at(row, name)
 		if !ok {
 			continue
 		}
 		switch x := v.Number * by; {
 		case x <= 0:
-			t.l.fail(v.Line, "%s is %g; want more than 0", name, v.Number)
+			r.l.fail(v.Line, "%s is %g; want more than 0", name, v.Number)
 		case name == reportedMFU && x > 1:
-			t.l.fail(v.Line, "%s is %g; it is a share: for percent write %s", name, v.Number, mapping(name, columns[name].Name, "%"))
+			r.l.fail(v.Line, "%s is %g; it is a share: for percent write %s", name, v.Number, mapping(name, r.columns[name].Name, "%"))
 		}
 		values, scale = append(values, v), by
 	}

@@ -18,22 +18,19 @@ const moment = 2
 
 var momentName = regexp.MustCompile(`(?i)^(?:unix[ _]?)?(?:timestamp|time)s?$`)
 
-// moments returns an error if rows of one load are moments of one run, according to a column with
+// moments fails if rows of one load are moments of one run, according to a column with
 // their times. Such rows must not count as repeats.
-func (s *survey) moments() error {
+func (s *survey) moments() {
 	for _, o := range s.others {
 		if !s.loads || !o.within || !momentName.MatchString(o.name) {
 			continue
 		}
 		times := map[int][]float64{}
-		if err := s.eachRow(func(t *table, r surveyed) error {
+		s.eachRow(func(t *table, r surveyed) {
 			if unix, err := parseTime(strings.TrimSpace(t.rows[0][o.at])); err == nil {
 				times[r.point] = append(times[r.point], unix)
 			}
-			return nil
-		}); err != nil {
-			return err
-		}
+		})
 		for _, point := range slices.Sorted(maps.Keys(times)) {
 			list := slices.Sorted(slices.Values(times[point]))
 			longest := 0.0
@@ -41,12 +38,11 @@ func (s *survey) moments() error {
 				longest = math.Max(longest, list[i]-list[i-1])
 			}
 			if len(list) > 1 && longest <= moment {
-				return fmt.Errorf("%s: rows of one load are %.3g s apart or less, by column %s: they are moments of one run and not repeats of it. Import the summary of the run (Locust: its _stats.csv), or delete all rows but one; if each is a run, write %s",
-					s.l.o.File, longest, clip(o.name), labelled(o.name))
+				s.l.fail(0, "rows of one load are %.3g s apart or less, by column %s: they are moments of one run and not repeats of it. Import the summary of the run (Locust: its _stats.csv), or delete all rows but one; if each is a run, write %s",
+					longest, clip(o.name), labelled(o.name))
 			}
 		}
 	}
-	return nil
 }
 
 var failureName = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:fail|failed|failure|failures|error|errors)(?:[^a-z]|$)`)

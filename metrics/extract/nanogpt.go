@@ -66,8 +66,7 @@ func nanoStepTokens(s *stepLog, ln line, m []string) {
 	if !s.from.takes(ln) {
 		return
 	}
-	n := s.l.count(ln.number, "tokens per iteration of", ungrouped(m[1]))
-	s.stepTokens = Value{float64(n), ln.number}
+	s.stepTokens = Value{float64(s.l.count(ln.number, "tokens per iteration of", ungrouped(m[1]))), ln.number}
 }
 
 // step records the time and the MFU of an iteration.
@@ -85,12 +84,9 @@ func (r *nanoRates) step(s *stepLog, ln line, _ int, fields parts) {
 		if r.since == 0 {
 			r.since = nanoForgets // before the mean begins
 		}
-		return
 	case r.since >= nanoForgets:
 		s.number(ln.number, reportedMFU, mfu, 0.01)
-		return
 	default:
-		s.l.parseAll(ln.number, &r.mixed, mfu)
-		return
+		r.mixed = append(r.mixed, s.l.parse(ln.number, mfu))
 	}
 }

@@ -19,7 +19,7 @@ func readNCCLJSON(l *log, r io.Reader) {
 	doc.members(file)
 	results := file["results"]
 	if !doc.is('{') || !results.is('[') && !results.null() {
-		fail(fmt.Errorf("%s: not results of nccl-tests: want a JSON object with a list named results", l.o.File))
+		l.fail(0, "not results of nccl-tests: want a JSON object with a list named results")
 	}
 	l.ncclDevices(file)
 	row, place := map[string]value{}, map[string]value{}
@@ -29,8 +29,7 @@ func readNCCLJSON(l *log, r io.Reader) {
 	average := map[string]value{}
 	file["average_bus_bandwidth"].members(average)
 	if b := average["bandwidth"]; !b.null() {
-		v := l.parse(b.line, string(b.text))
-		l.averageBusBW(v)
+		l.averageBusBW(l.parse(b.line, string(b.text)))
 	}
 }
 
@@ -51,8 +50,7 @@ func (l *log) ncclDevices(file map[string]value) {
 	}
 	t := ncclTable{l: l, ranks: map[string]string{}}
 	devices.entries(func(at value) {
-		m := l.object(at)
-		t.ranks[fmt.Sprint(len(t.ranks))] = string(m.of["group"].text)
+		t.ranks[fmt.Sprint(len(t.ranks))] = string(l.object(at).of["group"].text)
 	})
 	t.workers()
 	l.res.Workers *= int(each)
@@ -85,8 +83,7 @@ func (l *log) ncclResult(at value, row, place map[string]value, wrong *ncclWrong
 			return read(place[key], key)
 		})
 		if w := place["nwrong"]; !w.null() {
-			n := read(w, "nwrong")
-			wrong.add(size.Number, n)
+			wrong.add(size.Number, read(w, "nwrong"))
 		}
 	}
 }

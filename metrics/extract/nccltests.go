@@ -28,12 +28,14 @@ var (
 	ncclRank   = regexp.MustCompile(`^#\s+Rank\s+(\d+) (?:Group\s+(\d+) )?Pid\s+\d+ on `)
 	ncclMean   = regexp.MustCompile(`^# Avg bus bandwidth\s+: (\S+)(?:\s+(OK|FAILED))?\s*$`)
 	ncclUnits  = regexp.MustCompile(`^#\s+\(B\)\s+\(elements\)\s`)
-	ncclBounds = regexp.MustCompile(`^# Out of bounds values : \S+ (?:OK|FAILED)\s*$`)
+	ncclBounds = regexp.MustCompile(`^# (Out of bounds values : \S+ (?:OK|FAILED))\s*$`)
 	ncclStart  = regexp.MustCompile(`^#\s+size\s+count\s`)
-	ncclTest   = regexp.MustCompile(`^# Collective test starting: (\w+)\s*$`)
+	// The row of a size. Other lines between rows, such as NCCL's messages, do not begin with two
+	// numbers.
+	ncclNumbers = regexp.MustCompile(`^\s*\d+\s+\d+(?:\s|$)`)
+	ncclTest    = regexp.MustCompile(`^# Collective test starting: (\w+)\s*$`)
 )
 
-// ncclTable is the parser's state while it reads one table.
 type ncclTable struct {
 	l       *log
 	from    first
@@ -61,7 +63,19 @@ var ncclKinds = [3]string{"type", "redop", "root"}
 
 func readNCCL(l *log, r io.Reader) {
 	t := &ncclTable{l: l, ranks: map[string]string{}}
-	if l.each(r, t.line); t.columns == nil {
+	l.rules(r,
+		rule{ncclRank, func(_ line, m []string) { t.ranks[m[1]] = m[2] }},
+		rule{ncclStart, t.header},
+		rule{ncclTest, func(ln line, m []string) {
+			if t.from.takes(ln) {
+				t.op = strings.TrimSuffix(m[1], "_perf")
+			}
+		}},
+		rule{ncclBounds, t.own(func(_ line, m []string) { t.wrong.stated = m[1] })},
+		rule{ncclMean, t.own(t.end)},
+		rule{ncclUnits, t.own(t.units)},
+		rule{ncclNumbers, t.own(t.row)})
+	if t.columns == nil {
 		return
 	}
 	t.from.note(l)
@@ -73,34 +87,19 @@ func readNCCL(l *log, r io.Reader) {
 	t.wrong.judge(l)
 }
 
-func (t *ncclTable) line(ln line) {
-	if m := ncclRank.FindStringSubmatch(ln.text); m != nil {
-		t.ranks[m[1]] = m[2]
-		return
-	}
-	switch {
-	case ncclStart.MatchString(ln.text) && t.from.takes(ln):
-		t.header(ln)
-		return
-	case ncclTest.MatchString(ln.text) && t.from.takes(ln):
-		t.op = strings.TrimSuffix(ncclTest.FindStringSubmatch(ln.text)[1], "_perf")
-	case t.columns == nil || ln.source != t.from.source:
-	case ncclBounds.MatchString(ln.text):
-		t.wrong.stated = strings.TrimSpace(strings.TrimPrefix(ln.text, "#"))
-	case ncclMean.MatchString(ln.text):
-		t.end(ln)
-		return
-	case ncclUnits.MatchString(ln.text):
-		t.units(ln)
-		return
-	case !t.ended && !strings.HasPrefix(ln.text, "#"):
-		t.row(ln)
-		return
+// own calls take for the lines of the process that printed the table's header.
+func (t *ncclTable) own(take func(ln line, m []string)) func(line, []string) {
+	return func(ln line, m []string) {
+		if t.columns != nil && ln.source == t.from.source {
+			take(ln, m)
+		}
 	}
 }
 
-// header records the line with the column names.
-func (t *ncclTable) header(ln line) {
+func (t *ncclTable) header(ln line, _ []string) {
+	if !t.from.takes(ln) {
+		return
+	}
 	if t.columns != nil {
 		t.l.fail(ln.number, "a second table; one log is one benchmark (without MPI, every process runs its own): split it")
 	}
@@ -135,7 +134,7 @@ func (t *ncclTable) workers() {
 }
 
 // units checks that the table has the expected units of times and bandwidths.
-func (t *ncclTable) units(ln line) {
+func (t *ncclTable) units(ln line, _ []string) {
 	var have []string
 	for _, unit := range strings.Fields(ln.text) {
 		if unit == "(us)" || unit == "(GB/s)" || unit == "(%)" || unit == "#" || unit == "(B)" || unit == "(elements)" || !strings.HasPrefix(unit, "(") {
@@ -149,8 +148,7 @@ func (t *ncclTable) units(ln line) {
 }
 
 // end records the line with the average bandwidth, which follows the table.
-func (t *ncclTable) end(ln line) {
-	m := ncclMean.FindStringSubmatch(ln.text)
+func (t *ncclTable) end(ln line, m []string) {
 	v := t.l.parse(ln.number, m[1])
 	if m[2] == "FAILED" {
 		t.l.note("the average bus bandwidth is under nine tenths of what NCCL_TESTS_MIN_BW asked for")
@@ -165,13 +163,11 @@ func (l *log) averageBusBW(v Value) {
 		Note: "nccl-tests' mean over all sizes, small ones too"}}, 1e9, v)
 }
 
-// row records a row of the table. It ignores other lines between rows, such as NCCL's messages,
-// which do not start with two numbers.
-func (t *ncclTable) row(ln line) {
-	cells := strings.Fields(ln.text)
-	if len(cells) < 2 || !digits(cells[0]) || !digits(cells[1]) {
+func (t *ncclTable) row(ln line, _ []string) {
+	if t.ended {
 		return
 	}
+	cells := strings.Fields(ln.text)
 	n := len(t.columns)
 	if stamped := t.columns[n-1] == "timestamp"; stamped && len(cells) == n+1 { // a date and a time
 		cells = cells[:n]
@@ -320,8 +316,4 @@ func (l *log) isNew(op string, bytes float64, inPlace bool) bool {
 	before := l.sizes[op][bytes]
 	l.sizes[op][bytes] = before | bit
 	return before&bit == 0
-}
-
-func digits(s string) bool {
-	return strings.IndexFunc(s, func(r rune) bool { return r < '0' || r > '9' }) < 0
 }

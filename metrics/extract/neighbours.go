@@ -1,7 +1,6 @@
 package extract
 
 import (
-	"fmt"
 	"math"
 	"regexp"
 	"slices"
@@ -30,57 +29,56 @@ var (
 	bytesKey = regexp.MustCompile(`(?i)[_ (\[]([kmgt])(i?)b[)\]]?["']?\s*[=:]?\s*$`)
 )
 
-// neighbours returns an error if the text around a number shows that it is part of something
+// neighbours fails if the text around a number shows that it is part of something
 // else: a power of ten, a range, a number with thousands separators. If a unit follows a spread
 // (1200 ± 30 K), it becomes the unit of the number.
-func (l *log) neighbours(c *compiled, text string, from int, r *number.Reading) error {
+func (l *log) neighbours(c *compiled, text string, from int, r *number.Reading) {
 	end := from + len(r.Number)
 	rest := text[end:]
 	if c.declared.Inverse && countOf.MatchString(text[:from]) {
-		return fmt.Errorf("%q is the time of several steps in %q, and %s is in %s; let the program print the time of one", r.Number, shown(text, from, end), c.Name, c.Unit)
+		fail("%q is the time of several steps in %q, and %s is in %s; let the program print the time of one", r.Number, shown(text, from, end), c.Name, c.Unit)
 	}
 	if r.Clock && daysOf.MatchString(text[:from]) {
-		return fmt.Errorf("%q is only part of a length of time in %q; let the expression match the days too", r.Number, shown(text, from, end))
+		fail("%q is only part of a length of time in %q; let the expression match the days too", r.Number, shown(text, from, end))
 	}
 	if c.declared.IsRate() && !c.declared.Inverse && countIn.MatchString(rest) {
-		return fmt.Errorf("%q is a count over a time in %q, and %s is in %s; let the program print the rate", r.Number, shown(text, from, end), c.Name, c.Unit)
+		fail("%q is a count over a time in %q, and %s is in %s; let the program print the rate", r.Number, shown(text, from, end), c.Name, c.Unit)
 	}
 	if rest == "" || c.names(rest[0]) {
-		return nil
+		return
 	}
 	whole := !strings.ContainsAny(r.Number, ".eE,") && len(strings.TrimLeft(r.Number, "+-")) <= 3
 	switch {
 	case r.Clock:
-		return nil
+		return
 	case whole && thousands.MatchString(rest) && rest[0] == ' ':
 		l.note("a space and three digits follow a number of %s and are not read: if the space separates thousands, print numbers without it", c.Name)
 	case whole && thousands.MatchString(rest):
-		return fmt.Errorf("%q may be only part of a number in %q, with thousands separators; let the program print it without them", r.Number, shown(text, from, end))
+		fail("%q may be only part of a number in %q, with thousands separators; let the program print it without them", r.Number, shown(text, from, end))
 	case power.MatchString(rest):
-		return fmt.Errorf("a power of ten follows %s in %q; let the program print the number in full or as 1.2e6", r.Number, shown(text, from, end))
+		fail("a power of ten follows %s in %q; let the program print the number in full or as 1.2e6", r.Number, shown(text, from, end))
 	case interval.MatchString(rest):
-		return fmt.Errorf("%q is one end of a range, or a part of a fraction, in %q; let the expression name the text after the number if this one is meant", r.Number, shown(text, from, end))
+		fail("%q is one end of a range, or a part of a fraction, in %q; let the expression name the text after the number if this one is meant", r.Number, shown(text, from, end))
 	}
 	if m := spread.FindString(rest); m != "" && r.Unit == "" && c.unitAt < 0 {
 		if other, ok := number.Read(rest[len(m):]); ok && other.Known && !other.Clock {
 			r.Unit, r.Parsed, r.Known, r.Attached = other.Unit, other.Parsed, true, other.Attached
 		}
 	}
-	return nil
 }
 
-// scope returns an error if the text around a number says that a rate covers one device or node,
-// but the pattern expects the run's rate. It also returns one for a total if the pattern expects
+// scope fails if the text around a number says that a rate covers one device or node,
+// but the pattern expects the run's rate. It also fails for a total if the pattern expects
 // one rank's rate.
-func (c *compiled) scope(r number.Reading, before, rest string) error {
+func (c *compiled) scope(r number.Reading, before, rest string) {
 	if c.Of == "rank" && strings.HasSuffix(c.unit.base, "/s") {
 		phrase := phraseOf.FindString(before)
 		if totalOf.MatchString(phrase) && !inPhrase.MatchString(phrase) || onSeveral.MatchString(before) {
-			return fmt.Errorf("the log calls %s a total of all workers; set of = \"run\"", c.Name)
+			fail("the log calls %s a total of all workers; set of = \"run\"", c.Name)
 		}
 	}
 	if !c.ofAll() {
-		return nil
+		return
 	}
 	said := ""
 	// The unit comes first: "tokens/s (per GPU)".
@@ -95,19 +93,18 @@ func (c *compiled) scope(r number.Reading, before, rest string) error {
 			said = m[1]
 		}
 	}
-	return scopeError(c.Name, number.Kind(said), "per "+said)
+	failScope(c.Name, number.Kind(said), "per "+said)
 }
 
-// scopeError returns an error for a figure of one device or node where the pattern expects the
-// run's, nil for another scope. text is how the log says it.
-func scopeError(figure, per, text string) error {
+// failScope fails for a figure of one device or node where the pattern expects the run's. text is
+// how the log says it.
+func failScope(figure, per, text string) {
 	switch per {
 	case number.PerDevice:
-		return fmt.Errorf("the log has %s for each device (%s); set of = \"rank\", or take the rate of all", figure, text)
+		fail("the log has %s for each device (%s); set of = \"rank\", or take the rate of all", figure, text)
 	case number.PerNode:
-		return fmt.Errorf("the log has %s for each node (%s); take the rate of all, or multiply before printing", figure, text)
+		fail("the log has %s for each node (%s); take the rate of all, or multiply before printing", figure, text)
 	}
-	return nil
 }
 
 // keyUnit returns the unit in the name that precedes a number in the log, as in "time_ms=".

@@ -2,7 +2,6 @@ package extract
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -98,7 +97,6 @@ func (t *table) others(columns map[string]Column) (list []*other) {
 	return list
 }
 
-// see records the cell of a row.
 func (o *other) see(text string, r surveyed) {
 	if text == "" {
 		return
@@ -156,24 +154,20 @@ func labelled(name string) string {
 	return "--label " + shellQuoted(key+"="+name)
 }
 
-// parts returns an error if rows are parts of one run or statistics of runs, which would
-// otherwise count as repeats.
-func (s *survey) parts() error {
-	var problems []error
+// parts refuses rows that are parts of one run or statistics of runs, which would otherwise count
+// as repeats.
+func (s *survey) parts() {
 	for _, o := range s.others {
 		switch {
 		case !o.within:
 		case o.role == rolePart && s.differWithin(o):
-			problems = append(problems, fmt.Errorf("%s: rows differ only in column %s (%s), so they are parts of one run and not repeats; write --sum %s to add up their rates, or %s to keep them apart",
-				s.l.o.File, clip(o.name), some(o.values), shellQuoted(o.name), labelled(o.name)))
-		case o.role == roleStatistic || !o.numeric && s.allSummarise(o):
-			if s.differWithin(o) {
-				problems = append(problems, fmt.Errorf("%s: rows differ only in column %s (%s), so they are statistics of the same runs and not repeats; write %s to keep them apart, or delete all but one of each",
-					s.l.o.File, clip(o.name), some(o.values), labelled(o.name)))
-			}
+			s.refuse("rows differ only in column %s (%s), so they are parts of one run and not repeats; write --sum %s to add up their rates, or %s to keep them apart",
+				clip(o.name), some(o.values), shellQuoted(o.name), labelled(o.name))
+		case (o.role == roleStatistic || !o.numeric && s.allSummarise(o)) && s.differWithin(o):
+			s.refuse("rows differ only in column %s (%s), so they are statistics of the same runs and not repeats; write %s to keep them apart, or delete all but one of each",
+				clip(o.name), some(o.values), labelled(o.name))
 		}
 	}
-	return errors.Join(problems...)
 }
 
 // differWithin reports whether the rows of some point, without those that were left out, differ
@@ -185,23 +179,14 @@ func (s *survey) differWithin(o *other) bool {
 	if len(s.left) == 0 {
 		return true
 	}
-	again := s.again()
-	seen := map[int]string{}
-	for _, r := range s.rows {
-		row, err := again.Read()
-		if err != nil {
-			break
-		}
-		if _, left := s.left[r.number]; left {
-			continue
-		}
-		text := strings.TrimSpace(row[o.at])
-		if before, is := seen[r.point]; is && before != text {
-			return true
-		}
+	seen, differ := map[int]string{}, false
+	s.eachRow(func(t *table, r surveyed) {
+		text := strings.TrimSpace(t.rows[0][o.at])
+		before, is := seen[r.point]
+		differ = differ || is && before != text
 		seen[r.point] = text
-	}
-	return false
+	})
+	return differ
 }
 
 func (s *survey) allSummarise(o *other) bool {
@@ -216,19 +201,18 @@ func (s *survey) allSummarise(o *other) bool {
 // countsTime lists the names of columns that number the epochs or steps of a run.
 var countsTime = map[string]bool{"epoch": true, "step": true, "iteration": true, "iter": true, "global_step": true}
 
-// settings returns an error if rows of one series have different settings. If they ran in
-// different environments, it records a doubt.
-func (s *survey) settings() error {
-	var problems []error
+// settings refuses rows of one series with different settings. If they ran in different
+// environments, it records a doubt.
+func (s *survey) settings() {
 	for _, o := range s.others {
 		if !s.epochs && countsTime[strings.ToLower(o.name)] && o.numeric && o.whole && s.differWithin(o) {
-			problems = append(problems, fmt.Errorf("%s: rows of one run differ in column %s (%s), so they are its parts and not repeats; write %s, or %s if each row is a run",
-				s.l.o.File, clip(o.name), some(o.values), mapping("epoch", o.name, ""), labelled(o.name)))
+			s.refuse("rows of one run differ in column %s (%s), so they are its parts and not repeats; write %s, or %s if each row is a run",
+				clip(o.name), some(o.values), mapping("epoch", o.name, ""), labelled(o.name))
 			continue
 		}
 		switch o.role {
 		case roleSetting:
-			problems = append(problems, s.setting(o))
+			s.setting(o)
 		case roleGround:
 			for _, by := range o.counts {
 				s.changes(o, by)
@@ -237,21 +221,20 @@ func (s *survey) settings() error {
 			s.unclear(o)
 		}
 	}
-	return errors.Join(problems...)
 }
 
-// setting returns an error if rows of one series differ in this setting.
-func (s *survey) setting(o *other) error {
+// setting refuses rows of one series that differ in this setting.
+func (s *survey) setting(o *other) {
 	s.weak = s.weak || strings.EqualFold(o.name, "scaling") && o.values["weak"]
 	differ := o.within && s.differWithin(o)
 	for _, by := range o.counts {
 		differ = differ || !o.numeric && len(by) > 1
 	}
 	if !differ || o.numeric && countsDevices(number.Words(o.name)) || s.epochs {
-		return nil
+		return
 	}
-	return fmt.Errorf("%s: rows of one series differ in column %s (%s); write %s to make each a separate series",
-		s.l.o.File, clip(o.name), some(o.values), labelled(o.name))
+	s.refuse("rows of one series differ in column %s (%s); write %s to make each a separate series",
+		clip(o.name), some(o.values), labelled(o.name))
 }
 
 // unclear records a doubt if rows that differ only in a column of unknown meaning count as
@@ -311,9 +294,9 @@ func (s *survey) changes(o *other, by map[string]use) {
 	s.doubts = append(s.doubts, fmt.Sprintf("%s changes with the number of workers (%s): what differs between these may come from that", o.name, strings.Join(texts, "; ")))
 }
 
-// unitColumns returns an error if a column that states units contradicts the units in which the
+// unitColumns fails if a column that states units contradicts the units in which the
 // table would be read.
-func (s *survey) unitColumns() error {
+func (s *survey) unitColumns() {
 	for _, o := range s.others {
 		if o.role != roleUnit {
 			continue
@@ -333,11 +316,10 @@ func (s *survey) unitColumns() error {
 			switch {
 			case !fits || len(other) == 0:
 			case len(o.values) > 1:
-				return fmt.Errorf("%s: column %s says that numbers are in different units (%s); make a table of each, or convert them", s.l.o.File, clip(o.name), some(o.values))
+				s.l.fail(0, "column %s says that numbers are in different units (%s); make a table of each, or convert them", clip(o.name), some(o.values))
 			case !r.sure:
-				return fmt.Errorf("%s: column %s says %s, and column %s would be read in %s; write %s", s.l.o.File, clip(o.name), clip(other[0]), clip(r.Name), cmp.Or(base, "fractions"), mapping(ours, r.Name, other[0]))
+				s.l.fail(0, "column %s says %s, and column %s would be read in %s; write %s", clip(o.name), clip(other[0]), clip(r.Name), cmp.Or(base, "fractions"), mapping(ours, r.Name, other[0]))
 			}
 		}
 	}
-	return nil
 }

@@ -239,12 +239,7 @@ func (l *log) accuracies(c *compiled, all []match) {
 			}
 			before = e.Time
 		}
-		if err := l.accuracy(e, c.unit.scale, m.v); err != nil {
-			if c.unit.scale == 1 && m.v.Number > 1 && m.v.Number <= 100 {
-				err = fmt.Errorf("%w; for percent set unit = \"%%\"", err)
-			}
-			fail(err)
-		}
+		l.accuracy(e, c.unit.scale, m.v, func() string { return "set unit = \"%\"" })
 	}
 }
 
@@ -280,8 +275,7 @@ func (l *log) ofRanks(c *compiled, bySource map[string][]match) {
 		scale, invert := l.scale(c, 1)
 		total, all := 0.0, []Value{}
 		for _, s := range sources {
-			x := must(reduceValues(c.Reduce, matchValues(bySource[s]), invert))
-			total += x * scale
+			total += must(reduceValues(c.Reduce, matchValues(bySource[s]), invert)) * scale
 			all = append(all, matchValues(bySource[s])...)
 		}
 		if !finite(total) {
@@ -294,14 +288,14 @@ func (l *log) ofRanks(c *compiled, bySource map[string][]match) {
 	}
 	if len(sources) > 1 || l.o.Workers == 0 {
 		if l.o.Workers == 0 {
-			fail(fmt.Errorf("%s: %s is one rank's; give the number of workers, or set of = \"run\"", l.o.File, c.Name))
+			l.fail(0, "%s is one rank's; give the number of workers, or set of = \"run\"", c.Name)
 		}
 		has := number.Count(len(sources), "rank")
 		if unnamed {
 			has = number.Count(len(sources)-1, "rank") + " and for lines without a rank"
 		}
-		fail(fmt.Errorf("%s: %s is one rank's, but the log has it for %s and the run has %s; log it on all ranks or on one, or set of = \"run\"",
-			l.o.File, c.Name, has, number.Count(l.o.Workers, "worker")))
+		l.fail(0, "%s is one rank's, but the log has it for %s and the run has %s; log it on all ranks or on one, or set of = \"run\"",
+			c.Name, has, number.Count(l.o.Workers, "worker"))
 	}
 	scale, invert := l.scale(c, float64(l.o.Workers))
 	n, note := l.o.Workers, c.note(len(bySource[sources[0]]))
@@ -323,7 +317,7 @@ func (l *log) scale(c *compiled, n float64) (scale float64, invert bool) {
 		return c.unit.scale * n, false
 	}
 	if l.o.WorkerBatch == 0 || l.o.Workers == 0 {
-		fail(fmt.Errorf("%s: %s is in %s; for samples/s, give the number of workers and the batch of each", l.o.File, c.Name, c.Unit))
+		l.fail(0, "%s is in %s; for samples/s, give the number of workers and the batch of each", c.Name, c.Unit)
 	}
 	batch := l.o.rankBatch()
 	if c.Of != "rank" {
@@ -357,11 +351,7 @@ func (l *log) reducedBy(c *compiled, values []Value, scale float64, invert bool,
 // reduceValues reduces values to one number. If invert is true, they are step times: the result
 // is the inverse of the reduced time.
 func reduceValues(how string, values []Value, invert bool) (float64, error) {
-	numbers := make([]float64, len(values))
-	for i, v := range values {
-		numbers[i] = v.Number
-	}
-	x, err := reduceBy(how, numbers)
+	x, err := reduceBy(how, numbers(values))
 	if invert {
 		x = 1 / x
 	}

@@ -1,7 +1,6 @@
 package extract
 
 import (
-	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -14,7 +13,7 @@ import (
 // ranks measure the same steps with different clocks.
 const sameValue = 1.05
 
-// copies returns an error if several ranks print different values. A rate that each rank measures
+// copies fails if several ranks print different values. A rate that each rank measures
 // for itself is only a part of the run's rate. If the ranks' rates of all workers differ only
 // slightly, the study has to declare that each is the rate of the run.
 func (l *log) copies(c *compiled, bySource map[string][]match) {
@@ -38,14 +37,14 @@ func (l *log) copies(c *compiled, bySource map[string][]match) {
 	case low == high, same && (!rate || c.ofRun):
 		return
 	case rate && same:
-		fail(fmt.Errorf("%s: ranks print different values of %s (%g on rank %s, %g on rank %s), so none is the run's: write of = \"rank\" to add them up, or of = \"run\" if each is of all workers",
-			l.o.File, c.Name, low, at, high, to))
+		l.fail(0, "ranks print different values of %s (%g on rank %s, %g on rank %s), so none is the run's: write of = \"rank\" to add them up, or of = \"run\" if each is of all workers",
+			c.Name, low, at, high, to)
 	case rate:
-		fail(fmt.Errorf("%s: ranks print different values of %s (%g on rank %s, %g on rank %s), so none is the run's: write of = \"rank\" to add them up",
-			l.o.File, c.Name, low, at, high, to))
+		l.fail(0, "ranks print different values of %s (%g on rank %s, %g on rank %s), so none is the run's: write of = \"rank\" to add them up",
+			c.Name, low, at, high, to)
 	}
-	fail(fmt.Errorf("%s: ranks print different values of %s (%g on rank %s, %g on rank %s), so none is the run's: log it on one rank, or let the pattern match that rank's lines only",
-		l.o.File, c.Name, low, at, high, to))
+	l.fail(0, "ranks print different values of %s (%g on rank %s, %g on rank %s), so none is the run's: log it on one rank, or let the pattern match that rank's lines only",
+		c.Name, low, at, high, to)
 }
 
 // fewSettled is the smallest number of values in which a start-up phase is looked for: the first

@@ -1,7 +1,6 @@
 package extract
 
 import (
-	"fmt"
 	"io"
 
 	"github.com/scalebench/scalebench/metrics"
@@ -41,7 +40,7 @@ func readPatterns(l *log, r io.Reader, patterns []*compiled) {
 		all := l.otherUnits(c, found[i])
 		namedRanks(c, all)
 		if len(all) == 0 {
-			fail(fmt.Errorf("%s: %w by the pattern of %s: %s", l.o.File, ErrNothing, c.Name, c.re))
+			l.fail(0, "%w by the pattern of %s: %s", ErrNothing, c.Name, c.re)
 		}
 		l.matches(c, all)
 	}
@@ -72,24 +71,23 @@ func (l *log) match(c *compiled, ln line) (one match, ok bool) {
 			continue
 		}
 		v := Value{Line: ln.number}
+		var err error
 		if g.group == c.elapsed {
 			of := compiled{Pattern: Pattern{Name: "elapsed", Unit: "s"}, re: c.re, value: g.group, unitAt: -1, declared: number.Unit{Base: "s", Scale: 1}, known: true}
-			v.Number = must(l.quantity(&of, ln, m))
-		} else {
-			if err := whole(ln.text, m, g.group); err != nil {
-				l.fail(ln.number, "%w", err)
-			}
+			err = try(func() { v.Number = l.quantity(&of, ln, m) })
+		} else if err = whole(ln.text, m, g.group); err == nil {
 			v = l.parse(ln.number, ln.text[m[2*g.group]:m[2*g.group+1]])
+		}
+		if err != nil {
+			l.fail(ln.number, "%w", err)
 		}
 		*g.into = &v
 	}
 	one.v.Line = ln.number
 	one.summary = summary.MatchString(ln.text[:max(0, m[2*c.value])])
-	x, err := l.quantity(c, ln, m)
-	if err != nil {
-		fail(fmt.Errorf("%w (the value of pattern %s)", err, c.Name))
+	if err := try(func() { one.v.Number = l.quantity(c, ln, m) }); err != nil {
+		l.fail(ln.number, "%w (the value of pattern %s)", err, c.Name)
 	}
-	one.v.Number = x
 	return one, true
 }
 

@@ -59,12 +59,12 @@ func (w *numberAt) shown() string  { return shown(w.ln.text, w.from, w.to) }
 
 // quantity returns the number that a pattern matched, in the pattern's unit. The unit in the log
 // is taken from the text next to the number.
-func (l *log) quantity(c *compiled, ln line, m []int) (float64, error) {
+func (l *log) quantity(c *compiled, ln line, m []int) float64 {
 	text, group := ln.text, c.value
 	if err := whole(text, m, group); err != nil {
 		r, ok := number.Read(text[m[2*group]:])
 		if !ok || !r.Clock || m[2*group] > m[0] && inClock.MatchString(text[:m[2*group]]) {
-			return 0, l.errorAt(ln.number, "%w", err)
+			failIf(err)
 		}
 	}
 	w := &numberAt{ln: ln, from: max(0, m[2*group]), to: max(0, m[2*group+1])}
@@ -73,94 +73,84 @@ func (l *log) quantity(c *compiled, ln line, m []int) (float64, error) {
 	}
 	var ok bool
 	w.Reading, ok = number.Read(text[w.from:])
-	plain := !ok || w.from == w.to
-	if !plain {
-		var err error
-		if plain, err = c.plainly(w); err != nil {
-			return 0, l.errorAt(ln.number, "%w", err)
+	if !ok || w.from == w.to || c.plainly(w) || math.Abs(w.Value) > largestNumber {
+		x, ok := parsed(text[w.from:w.to])
+		if !ok {
+			fail("%s", unreadable(text[w.from:w.to]))
 		}
+		return x
 	}
-	if plain || math.Abs(w.Value) > largestNumber {
-		return l.parse(ln.number, text[w.from:w.to]).Number, nil
+	x := l.withUnit(c, w, m)
+	if !finite(x) || math.Abs(x) > largestNumber {
+		fail("%s %s is not a finite number in %s", w.Number, w.Unit, c.Unit)
 	}
-	x, err := l.withUnit(c, w, m)
-	switch {
-	case err != nil:
-		return 0, l.errorAt(ln.number, "%w", err)
-	case !finite(x) || math.Abs(x) > largestNumber:
-		return 0, l.errorAt(ln.number, "%s %s is not a finite number in %s", w.Number, w.Unit, c.Unit)
-	}
-	return x, nil
+	return x
 }
 
-// plainly reports whether the group matched a number without a unit. It returns an error if the
+// plainly reports whether the group matched a number without a unit. It fails if the
 // group matched only part of a number.
-func (c *compiled) plainly(w *numberAt) (bool, error) {
+func (c *compiled) plainly(w *numberAt) bool {
 	text := w.ln.text
 	switch end := w.from + len(w.Number); {
 	case w.Clock && c.known && c.Unit != "" && c.declared.Base != "s":
-		return false, fmt.Errorf("%q is a length of time, and %s is in %s", w.Number, c.Name, c.Unit)
+		fail("%q is a length of time, and %s is in %s", w.Number, c.Name, c.Unit)
 	case end > w.to && c.names(text[w.to]): // the expression matches what follows
-		return true, nil
+		return true
 	case end > w.to && !w.Clock:
-		return false, partOf(text, w.from, w.to)
+		failIf(partOf(text, w.from, w.to))
 	case end < w.to:
 		rest := strings.TrimPrefix(strings.TrimLeft(text[end:w.to], " [("), w.Unit)
-		return strings.Trim(rest, " ,;.)]}") != "" && !strings.HasPrefix(w.Unit, strings.TrimSpace(text[end:w.to])), nil // otherwise an error
+		return strings.Trim(rest, " ,;.)]}") != "" && !strings.HasPrefix(w.Unit, strings.TrimSpace(text[end:w.to])) // otherwise an error
 	case !w.Clock && c.declared.Base == "s" && !c.declared.Inverse && twoDigits.MatchString(text[w.from:w.to]) && inClock.MatchString(w.before()):
-		return false, partOf(text, w.from, w.to)
+		failIf(partOf(text, w.from, w.to))
 	}
-	return false, nil
+	return false
 }
 
 // withUnit returns a number converted from the unit in its group or next to it.
-func (l *log) withUnit(c *compiled, w *numberAt, m []int) (float64, error) {
+func (l *log) withUnit(c *compiled, w *numberAt, m []int) float64 {
 	if w.Grouped {
 		l.note("commas in numbers like %s are read as thousands separators", w.Number)
 	}
-	if err := c.unitGroup(w.ln.text, m, &w.Reading); err != nil {
-		return 0, err
+	c.unitGroup(w.ln.text, m, &w.Reading)
+	l.neighbours(c, w.ln.text, w.from, &w.Reading)
+	located := func(f func()) {
+		if err := try(f); err != nil {
+			fail("%w: %q", err, w.shown())
+		}
 	}
-	if err := l.neighbours(c, w.ln.text, w.from, &w.Reading); err != nil {
-		return 0, err
-	}
-	if err := c.scope(w.Reading, w.before(), w.after()); err != nil {
-		return 0, fmt.Errorf("%w: %q", err, w.shown())
-	}
+	located(func() { c.scope(w.Reading, w.before(), w.after()) })
 	if end := w.from + len(w.Number); w.Unit != "" && !w.Known {
 		if w.Attached && w.Unit != c.Unit && c.loose == nil && !c.names(w.ln.text[end]) && end >= w.to {
-			return 0, fmt.Errorf("%q after the number in %q is not a known unit; let the expression match it, or a group (?P<unit>…)", w.Unit, w.shown())
+			fail("%q after the number in %q is not a known unit; let the expression match it, or a group (?P<unit>…)", w.Unit, w.shown())
 		}
 		w.Unit = ""
 	}
-	x, err := l.converted(c, w.Reading, w.before())
-	if err != nil {
-		return 0, fmt.Errorf("%w: %q", err, w.shown())
-	}
-	return x, nil
+	var x float64
+	located(func() { x = l.converted(c, w.Reading, w.before()) })
+	return x
 }
 
 // unitGroup sets the unit from the group "unit", if the expression has one. If that group matched
 // nothing, the number has no unit.
-func (c *compiled) unitGroup(text string, m []int, r *number.Reading) error {
+func (c *compiled) unitGroup(text string, m []int, r *number.Reading) {
 	if c.unitAt < 0 || r.Clock {
-		return nil
+		return
 	}
 	from, to := m[2*c.unitAt], m[2*c.unitAt+1]
 	r.Unit, r.Known, r.Attached = "", false, false
 	if from < 0 || from == to {
-		return nil
+		return
 	}
 	r.Unit = strings.Trim(text[from:to], " ,;:.()[]{}|")
 	if r.Parsed, r.Known = number.ParseUnit(r.Unit); !r.Known {
-		return fmt.Errorf("the group unit matched %q in %q, which is not a known unit (%s)", r.Unit, shown(text, from, to), strings.Join(unitNames()[1:], ", "))
+		fail("the group unit matched %q in %q, which is not a known unit (%s)", r.Unit, shown(text, from, to), strings.Join(unitNames()[1:], ", "))
 	}
-	return nil
 }
 
 // converted returns a number in the pattern's unit. before is the text before the number, which
 // may state a unit.
-func (l *log) converted(c *compiled, r number.Reading, before string) (float64, error) {
+func (l *log) converted(c *compiled, r number.Reading, before string) float64 {
 	own, name, keyed := c.keyUnit(before)
 	keyed = keyed && c.unitAt < 0
 	says := r.Unit != ""
@@ -172,7 +162,7 @@ func (l *log) converted(c *compiled, r number.Reading, before string) (float64, 
 		per, r.Unit = own.Per, name
 	}
 	if per != "" && c.ofAll() {
-		return 0, scopeError(c.Name, per, r.Unit)
+		failScope(c.Name, per, r.Unit)
 	}
 	switch u := r.Parsed; {
 	case c.Unit == "":
@@ -192,53 +182,53 @@ func (l *log) converted(c *compiled, r number.Reading, before string) (float64, 
 		}
 	}
 	if !keyed || own.Bare {
-		return x, nil
+		return x
 	}
 	return l.byName(c, x, own, name)
 }
 
 // inUnknown converts a number if the pattern's unit is one that the program does not know.
-func (c *compiled) inUnknown(r number.Reading) (float64, error) {
+func (c *compiled) inUnknown(r number.Reading) float64 {
 	switch u := r.Parsed; {
 	case r.Unit == "" || r.Unit == c.Unit:
 	case u.Bare && u.Base == "":
-		return r.Value * u.Scale, nil
+		return r.Value * u.Scale
 	case r.Attached || u.IsRate():
-		return 0, fmt.Errorf("the log has %s in %s, but its unit is given as %q, which is unknown; write unit = %q", c.Name, r.Unit, c.Unit, r.Unit)
+		fail("the log has %s in %s, but its unit is given as %q, which is unknown; write unit = %q", c.Name, r.Unit, c.Unit, r.Unit)
 	}
-	return r.Value, nil
+	return r.Value
 }
 
 // inDeclared converts a number with a unit to the pattern's unit.
-func (c *compiled) inDeclared(r number.Reading) (float64, error) {
+func (c *compiled) inDeclared(r number.Reading) float64 {
 	u, d := r.Parsed, c.declared
 	if u.Base == d.Base && alike(u, d) {
-		return r.Value, nil
+		return r.Value
 	}
 	y, ok := u.In(d, r.Value)
 	switch {
 	case ok:
-		return y, nil
+		return y
 	case d.Inverse && u.Base == "s" && !u.Inverse: // step time: 250 ms
-		return r.Value * u.Scale / d.Scale, nil
-	case !r.Attached && !u.IsRate() && u.Scale == 1 && u.Base != "s": // the "unit" is an ordinary word
-		return r.Value, nil
+		return r.Value * u.Scale / d.Scale
+	case r.Attached || u.IsRate() || u.Scale != 1 || u.Base == "s":
+		fail("the log has %s in %s, but its unit is given as %q: write unit = %q, or another pattern", c.Name, r.Unit, c.Unit, r.Unit)
 	}
-	return 0, fmt.Errorf("the log has %s in %s, but its unit is given as %q: write unit = %q, or another pattern", c.Name, r.Unit, c.Unit, r.Unit)
+	return r.Value // the "unit" is an ordinary word
 }
 
 // byName converts a number without a unit. Its unit is the one in its name in the log, as in
 // "time_ms=12".
-func (l *log) byName(c *compiled, x float64, own number.Unit, name string) (float64, error) {
+func (l *log) byName(c *compiled, x float64, own number.Unit, name string) float64 {
 	d := c.declared
 	switch {
 	case own.Base == d.Base && !alike(own, d):
 		l.note("%s is read in %s, the unit in its name in the log, not in %s", c.Name, name, c.Unit)
 		x, _ = own.In(d, x)
 	case own.Base != d.Base && own.IsRate() && d.IsRate():
-		return 0, fmt.Errorf("the log has %s in %s by its name, but its unit is given as %q; write unit = %q", c.Name, name, c.Unit, name)
+		fail("the log has %s in %s by its name, but its unit is given as %q; write unit = %q", c.Name, name, c.Unit, name)
 	}
-	return x, nil
+	return x
 }
 
 // alike reports whether two units of the same quantity are interchangeable. Many programs call
@@ -249,7 +239,7 @@ func alike(a, b number.Unit) bool {
 
 // adopt converts a number for a pattern without a unit. It adopts the unit in the text next to
 // the number, which must be the same in all lines.
-func (l *log) adopt(c *compiled, r number.Reading) (float64, error) {
+func (l *log) adopt(c *compiled, r number.Reading) float64 {
 	u, x := r.Parsed, r.Value
 	if r.Unit == "" || !u.IsRate() && strings.HasSuffix(u.Base, "s") && u.Base != "s" { // a count, such as tokens
 		u = number.Unit{Scale: 1}
@@ -263,9 +253,9 @@ func (l *log) adopt(c *compiled, r number.Reading) (float64, error) {
 	}
 	if base == "" || u.Bare {
 		if c.unit.base != "" && x != 0 {
-			return 0, fmt.Errorf("%s has no unit here, and %s above; write unit = %q, or a group (?P<unit>…)", c.Name, c.adopted, c.adopted)
+			fail("%s has no unit here, and %s above; write unit = %q, or a group (?P<unit>…)", c.Name, c.adopted, c.adopted)
 		}
-		return scaled(x, u.Scale), nil
+		return scaled(x, u.Scale)
 	}
 	if c.adopted == "" && c.Name != "accuracy" {
 		c.adopted = r.Unit
@@ -273,7 +263,7 @@ func (l *log) adopt(c *compiled, r number.Reading) (float64, error) {
 	}
 	y, ok := u.In(c.declared, x)
 	if !ok {
-		return 0, fmt.Errorf("%s is in %s here; state the unit with unit = \"…\" or a group (?P<unit>…)", c.Name, r.Unit)
+		fail("%s is in %s here; state the unit with unit = \"…\" or a group (?P<unit>…)", c.Name, r.Unit)
 	}
-	return y, nil
+	return y
 }

@@ -107,7 +107,8 @@ func (t *table) need(row int, column string) Value {
 var (
 	perfBatch   = regexp.MustCompile(`^  Batch size: (\d+)\s*$`)
 	perfLoad    = regexp.MustCompile(`^Request concurrency: (?P<threads>\d+)\s*$|^Request Rate: (?P<rate>\S+) inference requests per second\s*$`)
-	perfLines   = textLines("", `^    Throughput: (?P<throughput>\S+) infer/sec\s*$`, `^    (?P<key>Avg|p50|p95|p99) latency: (?P<latency>\S+) (?P<unit>\S+?)(?: \(standard deviation \S+ \S+\))?\s*$`)
+	perfRate    = regexp.MustCompile(`^    Throughput: (?P<throughput>\S+) infer/sec\s*$`)
+	perfLatency = regexp.MustCompile(`^    (?P<key>Avg|p50|p95|p99) latency: (?P<latency>\S+) (?P<unit>\S+?)(?: \(standard deviation \S+ \S+\))?\s*$`)
 	perfDelayed = regexp.MustCompile(`^    \[WARNING\] Perf Analyzer was not able to keep up with the desired request rate\. (\d+\.\d+)% of the requests were delayed\.`)
 	perfClient  = regexp.MustCompile(`^\[WARNING\] Perf Analyzer is not able to keep up with the desired load\.`)
 	perfResult  = regexp.MustCompile(`^(?:Concurrency|Request Rate): (\S+), throughput: (\S+) infer/sec, latency (\S+) usec\s*$`)
@@ -134,7 +135,18 @@ type perfPrint struct {
 
 func (l *log) perfPrint(data []byte) {
 	p := &perfPrint{l: l}
-	if l.each(bytes.NewReader(data), p.line); p.batch.Line == 0 {
+	l.rules(bytes.NewReader(data),
+		rule{perfBatch, p.run},
+		rule{perfLoad, p.load},
+		rule{perfResult, p.own(p.result)},
+		rule{perfRate, p.own(func(one *perfReport, ln line, _ []string) {
+			one.take(ln, perfRate)
+			one.rate, _, _ = one.number("throughput")
+		})},
+		rule{perfLatency, p.own(func(one *perfReport, ln line, _ []string) { one.take(ln, perfLatency) })},
+		rule{perfDelayed, p.own(func(one *perfReport, _ line, m []string) { one.late = m[1] + " % of the requests were sent late" })},
+		rule{perfClient, p.own(func(one *perfReport, _ line, _ []string) { one.late = "its client did not keep up with the load" })})
+	if p.batch.Line == 0 {
 		return
 	}
 	p.from.note(l)
@@ -151,48 +163,30 @@ func (l *log) perfPrint(data []byte) {
 	}
 }
 
-func (p *perfPrint) line(ln line) {
-	if m := perfBatch.FindStringSubmatch(ln.text); m != nil && p.from.takes(ln) {
-		if p.batch.Line > 0 {
-			p.l.fail(ln.number, "a second run; the first begins on line %d. One file is one run: split it", p.batch.Line)
+// run handles the first line of a run.
+func (p *perfPrint) run(ln line, m []string) {
+	if !p.from.takes(ln) {
+		return
+	}
+	if p.batch.Line > 0 {
+		p.l.fail(ln.number, "a second run; the first begins on line %d. One file is one run: split it", p.batch.Line)
+	}
+	p.batch = Value{float64(p.l.count(ln.number, "a batch of", m[1])), ln.number}
+}
+
+// own calls take for the lines of the process that printed the batch, with the latest report.
+func (p *perfPrint) own(take func(one *perfReport, ln line, m []string)) func(line, []string) {
+	return func(ln line, m []string) {
+		if p.batch.Line > 0 && ln.source == p.from.source && len(p.reports) > 0 {
+			take(p.reports[len(p.reports)-1], ln, m)
 		}
-		n := p.l.count(ln.number, "a batch of", m[1])
-		p.batch = Value{float64(n), ln.number}
-		return
-	}
-	if p.batch.Line == 0 || ln.source != p.from.source {
-		return
-	}
-	if perfLoad.MatchString(ln.text) {
-		p.load(ln)
-		return
-	}
-	if len(p.reports) == 0 {
-		return
-	}
-	if m := perfResult.FindStringSubmatch(ln.text); m != nil {
-		p.result(ln.number, m)
-		return
-	}
-	one := p.reports[len(p.reports)-1]
-	for _, d := range perfLines {
-		if taken := one.take(ln, d.re); taken {
-			if one.rate.Line == 0 {
-				one.rate, _, _ = one.number("throughput")
-			}
-			return
-		}
-	}
-	if m := perfDelayed.FindStringSubmatch(ln.text); m != nil {
-		one.late = m[1] + " % of the requests were sent late"
-	}
-	if perfClient.MatchString(ln.text) {
-		one.late = "its client did not keep up with the load"
 	}
 }
 
-// load starts the report of a load.
-func (p *perfPrint) load(ln line) {
+func (p *perfPrint) load(ln line, _ []string) {
+	if p.batch.Line == 0 || ln.source != p.from.source {
+		return
+	}
 	one := &perfReport{textResult: newTextResult(p.l, ln.number), key: measure.Threads}
 	p.reports = append(p.reports, one)
 	one.take(ln, perfLoad)
@@ -204,21 +198,18 @@ func (p *perfPrint) load(ln line) {
 
 // result matches a line of the results at the end with the next report. Rates in these lines have
 // six digits, or two decimals after a warning.
-func (p *perfPrint) result(line int, m []string) {
+func (p *perfPrint) result(_ *perfReport, ln line, m []string) {
 	for p.results < len(p.reports) && p.reports[p.results].rate.Line == 0 {
 		p.results++ // the results at the end leave out unstable measurements
 	}
-	var v []Value
-	p.l.parseAll(line, &v, m[1], m[2])
-	at, rate := v[0].Number, v[1].Number
+	at, rate := p.l.parse(ln.number, m[1]).Number, p.l.parse(ln.number, m[2]).Number
 	if p.results == len(p.reports) || p.reports[p.results].at.Number != at || math.Abs(p.reports[p.results].rate.Number-rate) > 1e-5*rate+0.01 {
-		p.l.fail(line, "the result matches no load above: lines are damaged or missing")
+		p.l.fail(ln.number, "the result matches no load above: lines are damaged or missing")
 	}
 	p.reports[p.results].stable = true
 	p.results++
 }
 
-// figures adds the figures of one load.
 func (p *perfPrint) figures(one *perfReport) {
 	l := p.l
 	if !one.stable {

@@ -1,8 +1,6 @@
 package extract
 
 import (
-	"fmt"
-
 	"github.com/scalebench/scalebench/metrics"
 )
 
@@ -36,7 +34,7 @@ func (t *table) run(columns map[string]Column) {
 		}
 	}
 	r.trainSeconds()
-	t.models(columns, r.at)
+	r.models()
 	r.rate()
 }
 
@@ -58,7 +56,7 @@ func (r *rowsOfRun) at(row int, ours string) (v Value, scale float64, ok bool) {
 // wrong ends the reading with an error that names the line of the current row.
 func (r *rowsOfRun) wrong(format string, a ...any) { r.l.fail(r.line[r.row], format, a...) }
 
-// needed is like cell, but returns an error if the cell is empty; what describes the number.
+// needed is like cell, but fails if the cell is empty; what describes the number.
 func (r *rowsOfRun) needed(ours, what string) (v Value, scale float64) {
 	v, scale, ok := r.cell(ours)
 	if !ok {
@@ -124,11 +122,7 @@ func (r *rowsOfRun) accuracy() {
 	if r.epoch.Line > 0 {
 		e.Evaluation.Epoch = r.l.epoch(int(r.epoch.Number), 1)
 	}
-	err := r.l.accuracy(e, scale, v)
-	if err != nil && scale == 1 {
-		fail(fmt.Errorf("%w; for percent write %s", err, mapping("accuracy", r.columns["accuracy"].Name, "%")))
-	}
-	failIf(err)
+	r.l.accuracy(e, scale, v, func() string { return "write " + mapping("accuracy", r.columns["accuracy"].Name, "%") })
 }
 
 func (r *rowsOfRun) loss() {
@@ -187,7 +181,6 @@ func (r *rowsOfRun) trainSeconds() {
 	}
 	if r.summed {
 		r.l.reduced(r.secondsName(), "s", "sum", r.secondsScale, r.epochSeconds, "the sum of column "+r.columns["epoch_seconds"].Name)
-		return
 	}
 }
 
@@ -200,11 +193,7 @@ func (r *rowsOfRun) rate() {
 	if r.has("epoch") {
 		rates, note = steadyEpochs(rates, note)
 	}
-	for _, v := range rates {
-		if v.Number < metrics.MinRate {
-			r.l.fail(v.Line, "a throughput of %g; want %g or more", v.Number, metrics.MinRate)
-		}
-	}
+	r.l.positive(rates)
 	x := must(reduceValues("median", rates, r.reads["throughput"].each))
 	f := metrics.Figure{Name: metrics.FigureThroughput, Value: scaled(x, r.rateScale), Unit: "samples/s", Note: note}
 	if len(rates) > 1 {

@@ -78,13 +78,12 @@ type tableReader struct {
 	*table
 	columns map[string]Column
 	survey  *survey
-	sum     *summing
-	epochs  bool   // rows are epochs, so their runs are built only after the last row
-	head    string // the names of all columns, joined
+	sums    []string // columns whose numbers are added up over the rows of a run
+	joins   bool     // a run may have several rows, so runs are built only after the last row
+	head    string   // the names of all columns, joined
 	known   blocks
 	equal   map[uint64]int32 // number of equal rows so far, by the start of their digest
 	groups  []tableGroup     // runs that are not yet complete
-	by      map[string]int   // index in groups, by the run's labels
 }
 
 func eachRun(r io.Reader, o Options, columns map[string]Column, yield func(TableRun) bool) {
@@ -96,7 +95,7 @@ func eachRun(r io.Reader, o Options, columns map[string]Column, yield func(Table
 		row, line, err := t.next()
 		if errors.Is(err, io.EOF) {
 			if number == 1 {
-				fail(fmt.Errorf("%s: %w: it has no rows", o.File, ErrNothing))
+				fail("%s: %w: it has no rows", o.File, ErrNothing)
 			}
 			t.held(yield)
 			return
@@ -116,41 +115,28 @@ func (l *log) runsOf(r io.Reader, columns map[string]Column) *tableReader {
 	t := l.names(r, ",;\t")
 	columns = t.named(columns)
 	failIf(errors.Join(checkAt(l.o.At), t.mapped(columns)))
-	sum := t.summing(columns)
-	s := must(t.survey(columns))
+	sums := t.sums(columns)
+	s := t.survey(columns)
 	t.weak = s.weak
 	_, epochs := columns["epoch"]
-	return &tableReader{table: t, columns: columns, survey: s, sum: sum, epochs: epochs, head: t.names() + "\x00", known: blocks{}, equal: map[uint64]int32{}, by: map[string]int{}}
+	return &tableReader{table: t, columns: columns, survey: s, sums: sums, joins: epochs || l.o.Sum != "", head: t.names() + "\x00", known: blocks{}, equal: map[uint64]int32{}}
 }
 
 // group returns the run of a row. It returns nil and stores the row in groups if later rows may
 // belong to the same run.
 func (t *tableReader) group(number, line int, row []string) *tableGroup {
-	labels := t.labels(row, t.columns)
-	if t.epochs {
-		key, err := json.Marshal(labels)
-		if err != nil {
-			t.l.fail(line, "%w", err)
-		}
-		if i, known := t.by[string(key)]; known {
-			t.groups[i].take(row, line)
-			return nil
-		}
-		t.by[string(key)] = len(t.groups)
-	}
-	if t.sum != nil {
-		if i, known := t.sum.takes(t.placed(row, labels, t.columns), row, len(t.groups)); known {
-			t.groups[i].take(row, line)
-			return nil
-		}
+	if run := t.survey.rows[number-1].run; t.joins && run < len(t.groups) {
+		g := &t.groups[run]
+		g.rows, g.line = append(g.rows, row), append(g.line, line)
+		return nil
 	}
 	digest := sha256.Sum256([]byte(t.head + strings.Join(row, "\x00")))
 	beginning := binary.BigEndian.Uint64(digest[:])
 	t.equal[beginning]++
-	run := TableRun{Part: "row " + strconv.Itoa(number), Labels: labels,
+	run := TableRun{Part: "row " + strconv.Itoa(number), Labels: t.labels(row, t.columns),
 		Rows: string(binary.AppendUvarint(digest[:16:16], uint64(t.equal[beginning])))}
 	one := tableGroup{run, [][]string{row}, []int{line}, t.survey.doubts, t.known}
-	if t.epochs || t.sum != nil {
+	if t.joins {
 		t.groups = append(t.groups, one)
 		return nil
 	}
@@ -160,8 +146,8 @@ func (t *tableReader) group(number, line int, row []string) *tableGroup {
 // held yields the runs in groups, which can be built only after the last row was read.
 func (t *tableReader) held(yield func(TableRun) bool) {
 	for i := range t.groups {
-		if t.sum != nil {
-			t.sum.add(t.table, &t.groups[i])
+		if t.l.o.Sum != "" {
+			t.addUp(&t.groups[i])
 		}
 		if !t.groups[i].yield(t.table, t.columns, yield) {
 			return
@@ -178,11 +164,6 @@ type tableGroup struct {
 	// doubts are doubts about the whole table. Each of its runs carries them.
 	doubts []string
 	blocks blocks
-}
-
-// take adds a row to the run.
-func (g *tableGroup) take(row []string, line int) {
-	g.rows, g.line = append(g.rows, row), append(g.line, line)
 }
 
 // yield builds the run's result and yields it. more is false if the caller wants no further runs.

@@ -99,7 +99,6 @@ func (l *log) under(line int, stated map[string]float64) (*served, error) {
 	return s, nil
 }
 
-// add appends a figure of the load.
 func (s *served) add(name, unit string, v Value, scale float64, note string) {
 	s.stated(name, unit, v, scale, note, "")
 }

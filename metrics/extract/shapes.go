@@ -1,7 +1,6 @@
 package extract
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -24,48 +23,44 @@ const flat = 1.1
 // counts, at which they seem to be in different units.
 const apartBy = 50
 
-// shapes checks how each figure changes with the number of workers, and returns an error if the
+// shapes checks how each figure changes with the number of workers, and refuses a table if the
 // result suggests a wrong mapping.
-func (s *survey) shapes() error {
-	var problems []error
+func (s *survey) shapes() {
 	groups := s.runs(bySeries)
 	for _, n := range sorted(groups) {
-		rows := groups[n]
 		for _, ours := range s.figures {
-			if err := errors.Join(s.mixed(rows, ours), s.flat(rows, ours)); err != nil {
-				problems = append(problems, err)
-			}
+			s.mixed(groups[n], ours)
+			s.flat(groups[n], ours)
 		}
 	}
 	if s.epochs {
-		problems = append(problems, s.falling())
+		s.falling()
 	}
-	return errors.Join(problems...)
 }
 
-// mixed returns an error if the values of a column seem to be in two different units.
-func (s *survey) mixed(rows []surveyed, ours string) error {
+// mixed refuses a table if the values of a column seem to be in two different units.
+func (s *survey) mixed(rows []surveyed, ours string) {
 	r := s.reads[ours]
 	base, _ := baseUnit(ours)
 	if r.sure || base == "" || s.epochs {
-		return nil
-	}
-	refuse := func(a, b surveyed) error {
-		i := slices.Index(s.figures, ours)
-		return fmt.Errorf("%s: column %s has %s %s on line %d and %s on line %d: are these in one unit? If they are, write %s; else convert them",
-			s.l.o.File, clip(r.Name), write(a.values[i]), base, a.line, write(b.values[i]), b.line, mapping(ours, r.Name, usual[base]))
+		return
 	}
 	i := slices.Index(s.figures, ours)
+	refuse := func(a, b surveyed) {
+		s.refuse("column %s has %s %s on line %d and %s on line %d: are these in one unit? If they are, write %s; else convert them",
+			clip(r.Name), write(a.values[i]), base, a.line, write(b.values[i]), b.line, mapping(ours, r.Name, usual[base]))
+	}
 	has := slices.DeleteFunc(slices.Clone(rows), func(r surveyed) bool { return !(r.values[i] > 0) || r.workers <= 0 })
 	if s.loads { // latency under growing queues has no upper limit
 		byPoint := map[int]surveyed{}
 		for _, r := range has {
 			if before, is := byPoint[r.point]; is && math.Abs(math.Log(r.values[i]/before.values[i])) > math.Log(10*apartBy) {
-				return refuse(before, r)
+				refuse(before, r)
+				return
 			}
 			byPoint[r.point] = r
 		}
-		return nil
+		return
 	}
 	slices.SortStableFunc(has, func(a, b surveyed) int { return int(a.workers - b.workers) })
 	for k := 1; k < len(has); k++ {
@@ -75,24 +70,24 @@ func (s *survey) mixed(rows []surveyed, ours string) error {
 			ratio = 1 / ratio
 		}
 		if ratio > apartBy*more || ratio < 1.0/apartBy {
-			return refuse(a, b)
+			refuse(a, b)
+			return
 		}
 	}
-	return nil
 }
 
-// flat returns an error for a rate that does not rise with the workers, because it may be one
-// worker's. It also returns one for a time that does not fall, because it may come from weak
+// flat refuses a rate that does not rise with the workers, because it may be one
+// worker's. It also refuses a time that does not fall, because it may come from weak
 // scaling.
-func (s *survey) flat(rows []surveyed, ours string) error {
+func (s *survey) flat(rows []surveyed, ours string) {
 	r := s.reads[ours]
 	base, _ := baseUnit(ours)
 	if s.loads {
-		return nil
+		return
 	}
 	medians := s.medians(s.whole(rows), ours)
 	if len(medians) < 2 || medians[0].value <= 0 {
-		return nil
+		return
 	}
 	first := medians[0]
 	levels, rises, rate := true, true, strings.HasSuffix(base, "/s")
@@ -111,28 +106,27 @@ func (s *survey) flat(rows []surveyed, ours string) error {
 	switch {
 	case r.sure:
 	case ours == tokensPerGPU && rises:
-		return fmt.Errorf("%s: %s rises with the workers (%s, %s), as the rate of all devices does: write %s, or, if it is one device's, %s",
-			s.l.o.File, ours, at(first), at(last), mapping(tokensPerSecond, r.Name, unit), mapping(ours, r.Name, "tokens/s/GPU"))
+		s.refuse("%s rises with the workers (%s, %s), as the rate of all devices does: write %s, or, if it is one device's, %s",
+			ours, at(first), at(last), mapping(tokensPerSecond, r.Name, unit), mapping(ours, r.Name, "tokens/s/GPU"))
 	case ours == tokensPerGPU || !rate && base != "s":
 	case rate && r.per != "" && rises && s.perRises(medians):
-		return fmt.Errorf("%s: column %s rises with the workers as the rate of all devices does, but its name says one %s: write %s if it covers all, or %s if it does not",
-			s.l.o.File, clip(r.Name), r.per, mapping(ours, r.Name, unit), mapping(ours, r.Name, unit+"/"+map[string]string{number.PerDevice: "worker", number.PerNode: "node"}[r.per]))
+		s.refuse("column %s rises with the workers as the rate of all devices does, but its name says one %s: write %s if it covers all, or %s if it does not",
+			clip(r.Name), r.per, mapping(ours, r.Name, unit), mapping(ours, r.Name, unit+"/"+map[string]string{number.PerDevice: "worker", number.PerNode: "node"}[r.per]))
 	case rate && levels:
-		return fmt.Errorf("%s: %s does not rise with the workers (%s, %s), as one worker's rate does not: if column %s covers one worker, write %s; if it covers all, %s",
-			s.l.o.File, ours, at(first), at(last), clip(r.Name), mapping(ours, r.Name, unit+"/worker"), mapping(ours, r.Name, unit))
+		s.refuse("%s does not rise with the workers (%s, %s), as one worker's rate does not: if column %s covers one worker, write %s; if it covers all, %s",
+			ours, at(first), at(last), clip(r.Name), mapping(ours, r.Name, unit+"/worker"), mapping(ours, r.Name, unit))
 	}
 	if timed := ours == "train_seconds" || ours == "epoch_seconds" || ours == "elapsed"; timed && levels && s.scaling(rows) == "" {
 		if s.growing(rows, ours) {
 			s.weak = true
-			return nil
+			return
 		}
 		if _, judged := s.columns["accuracy"]; judged && ours == "elapsed" {
-			return nil
+			return
 		}
-		return fmt.Errorf("%s: %s does not fall with more workers (%s s at %g, %s s at %g): if the work grew with the workers (weak scaling), write --set workload.scaling=weak, and such times are not compared; if it was always the same, --set workload.scaling=strong",
-			s.l.o.File, ours, write(first.value), first.workers, write(last.value), last.workers)
+		s.refuse("%s does not fall with more workers (%s s at %g, %s s at %g): if the work grew with the workers (weak scaling), write --set workload.scaling=weak, and such times are not compared; if it was always the same, --set workload.scaling=strong",
+			ours, write(first.value), first.workers, write(last.value), last.workers)
 	}
-	return nil
 }
 
 // perRises reports whether rates that were multiplied by the number of workers rise with its
@@ -214,11 +208,11 @@ func (s *survey) growing(rows []surveyed, times string) bool {
 	return false
 }
 
-// falling returns an error if an accuracy falls in every run, as a loss would.
-func (s *survey) falling() error {
+// falling refuses a table if an accuracy falls in every run, as a loss would.
+func (s *survey) falling() {
 	i := slices.Index(s.figures, "accuracy")
 	if i < 0 || s.reads["accuracy"].sure {
-		return nil
+		return
 	}
 	groups, runs := s.runs(byPoint), 0
 	var from, to float64
@@ -228,16 +222,16 @@ func (s *survey) falling() error {
 			continue
 		}
 		if from, to = list[0], list[len(list)-1]; to >= from {
-			return nil
+			return
 		}
 		runs++
 	}
 	if runs == 0 {
-		return nil
+		return
 	}
 	name := s.reads["accuracy"].Name
-	return fmt.Errorf("%s: column %s falls over the epochs of every run (from %s to %s in one), as a loss does: write %s, or, if it is an accuracy, %s",
-		s.l.o.File, clip(name), write(from), write(to), mapping("loss", name, ""), mapping("accuracy", name, "fraction"))
+	s.refuse("column %s falls over the epochs of every run (from %s to %s in one), as a loss does: write %s, or, if it is an accuracy, %s",
+		clip(name), write(from), write(to), mapping("loss", name, ""), mapping("accuracy", name, "fraction"))
 }
 
 // A ratedColumn is a column with a rate of all devices or of one device.
@@ -286,11 +280,11 @@ func (s *survey) rated() (list []ratedColumn) {
 	return list
 }
 
-// contradictions returns an error if a rate of all devices in the table differs from the rate per
+// contradictions fails if a rate of all devices in the table differs from the rate per
 // device multiplied by the number of devices.
-func (s *survey) contradictions() error {
+func (s *survey) contradictions() {
 	if s.joined != nil {
-		return nil
+		return
 	}
 	columns := s.rated()
 	for _, all := range columns {
@@ -298,49 +292,43 @@ func (s *survey) contradictions() error {
 			if all.one || !one.one || all.base != one.base || all.mapped == "" && one.mapped == "" {
 				continue
 			}
-			if err := s.eachRow(func(t *table, r surveyed) error { return s.contradict(t, r, all, one) }); err != nil {
-				return err
-			}
+			s.eachRow(func(t *table, r surveyed) { s.contradict(t, r, all, one) })
 		}
 	}
-	return nil
 }
 
 // eachRow calls f with each row that counts as a run.
-func (s *survey) eachRow(f func(t *table, r surveyed) error) error {
+func (s *survey) eachRow(f func(t *table, r surveyed)) {
 	again := s.again()
 	for _, r := range s.rows {
 		row, err := again.Read()
 		if err != nil {
-			return nil
+			return
 		}
 		if _, left := s.left[r.number]; left {
 			continue
 		}
-		if err := f(&table{l: s.l, at: s.at, reads: s.reads, rows: [][]string{row}, line: []int{r.line}}, r); err != nil {
-			return err
-		}
+		f(&table{l: s.l, at: s.at, reads: s.reads, rows: [][]string{row}, line: []int{r.line}}, r)
 	}
-	return nil
 }
 
 // contradict compares the two rates in one row. It ignores cells that are not numbers, which
 // other checks report.
-func (s *survey) contradict(t *table, r surveyed, all, one ratedColumn) error {
+func (s *survey) contradict(t *table, r surveyed, all, one ratedColumn) {
 	a, okA := t.readable(0, all.name)
 	b, okB := t.readable(0, one.name)
 	n := 0.0
 	if r.workers < 1 || !okA || !okB || !(a.Number > 0) || !(b.Number > 0) || try(func() { n = t.counts(0, number.PerDevice) }) != nil {
-		return nil
+		return
 	}
 	row := t.rows[0]
 	total, sum := a.Number*all.scale, b.Number*one.scale*n
 	if math.Abs(total-sum) <= tolerance*sum+rounding(row[s.at[one.name]], one.scale)*n+rounding(row[s.at[all.name]], all.scale) {
-		return nil
+		return
 	}
 	ours := all.figure()
-	return fmt.Errorf("%s: columns %s and %s contradict each other: %s of all and %s of each of %g, which are %s together; write %s, or %s, for the one that is right",
-		s.l.o.File+":"+strconv.Itoa(r.line), clip(all.name), clip(one.name), write(total), write(b.Number*one.scale), n, write(sum),
+	s.l.fail(r.line, "columns %s and %s contradict each other: %s of all and %s of each of %g, which are %s together; write %s, or %s, for the one that is right",
+		clip(all.name), clip(one.name), write(total), write(b.Number*one.scale), n, write(sum),
 		mapping(ours, all.name, usual[all.base]), mapping(ours, one.name, usual[one.base]+"/worker"))
 }
 
@@ -350,10 +338,10 @@ func rounding(text string, scale float64) float64 {
 	return math.Pow(10, -float64(len(fraction))) * scale
 }
 
-// impossible returns an error if the values of a row cannot all be right as they are mapped.
-func (s *survey) impossible() error {
+// impossible fails if the values of a row cannot all be right as they are mapped.
+func (s *survey) impossible() {
 	if s.joined != nil {
-		return nil
+		return
 	}
 	nodes := s.columns["nodes"].Name
 	for _, o := range s.others {
@@ -363,17 +351,17 @@ func (s *survey) impossible() error {
 	}
 	threads, rate := s.columns[measure.Threads].Name, s.columns[measure.Rate].Name
 	if nodes == "" && threads == "" && rate == "" && s.l.o.At[measure.Threads] == 0 {
-		return nil
+		return
 	}
 	workers := s.columns["workers"].Name
-	return s.eachRow(func(t *table, r surveyed) error {
+	s.eachRow(func(t *table, r surveyed) {
 		if s.loads {
-			return s.overload(t, r, threads, rate)
+			s.overload(t, r, threads, rate)
+			return
 		}
 		if v, ok := t.readable(0, nodes); nodes != "" && ok && r.workers > 0 && v.Number > r.workers {
-			return s.l.errorAt(r.line, "%g nodes and %g workers: a worker is a process on one node, usually one per GPU; map the column that counts them, --map workers=COLUMN (now %s), or the one that counts nodes, --map nodes=COLUMN (now %s)", v.Number, r.workers, clip(workers), clip(nodes))
+			s.l.fail(r.line, "%g nodes and %g workers: a worker is a process on one node, usually one per GPU; map the column that counts them, --map workers=COLUMN (now %s), or the one that counts nodes, --map nodes=COLUMN (now %s)", v.Number, r.workers, clip(workers), clip(nodes))
 		}
-		return nil
 	})
 }
 
@@ -381,18 +369,18 @@ func (s *survey) impossible() error {
 // answers at the edges of the measured interval.
 const mostAnswers = 1.05
 
-// overload returns an error if the figures of a load cannot all be right: there are more answers
+// overload fails if the figures of a load cannot all be right: there are more answers
 // than requests, or the latencies are too long for the rate. With N requests in flight, the mean
 // latency is at most N / rate (Little's law). Half of the requests take at most twice the mean,
 // and 19 of 20 at most 20 times the mean (Markov's inequality).
-func (s *survey) overload(t *table, r surveyed, threads, rate string) error {
+func (s *survey) overload(t *table, r surveyed, threads, rate string) {
 	answered := slices.Index(s.figures, measure.RequestsPerSecond)
 	if answered < 0 || !(r.values[answered] > 0) {
-		return nil
+		return
 	}
 	got := r.values[answered]
 	if v, ok := t.readable(0, rate); rate != "" && ok && got > mostAnswers*v.Number*s.reads[measure.Rate].scale && v.Number > 0 {
-		return s.l.errorAt(r.line, "%s answers/s at %s requests/s: a service cannot answer more than it is sent; if column %s is not the request rate, leave it out or write %s; if column %s is in another unit, say which, like %s",
+		s.l.fail(r.line, "%s answers/s at %s requests/s: a service cannot answer more than it is sent; if column %s is not the request rate, leave it out or write %s; if column %s is in another unit, say which, like %s",
 			write(got), write(v.Number*s.reads[measure.Rate].scale), clip(rate), labelled(rate), clip(s.reads[measure.RequestsPerSecond].Name), mapping(measure.RequestsPerSecond, s.reads[measure.RequestsPerSecond].Name, "requests/min"))
 	}
 	inFlight := s.l.o.At[measure.Threads]
@@ -400,14 +388,13 @@ func (s *survey) overload(t *table, r surveyed, threads, rate string) error {
 		inFlight = v.Number
 	}
 	if !(inFlight > 0) {
-		return nil
+		return
 	}
 	for i, ours := range s.figures {
 		share, is := map[string]float64{measure.LatencyMean: 1, measure.LatencyP50: 2, measure.LatencyP95: 20, measure.LatencyP99: 100}[ours]
 		if most := share * inFlight / got; is && r.values[i] > 2*most && !s.reads[ours].sure {
-			return s.l.errorAt(r.line, "%s of %s s: with %g requests in flight and %s answers/s it is at most %s s; if column %s is in ms, write %s; if the figures are right, %s",
+			s.l.fail(r.line, "%s of %s s: with %g requests in flight and %s answers/s it is at most %s s; if column %s is in ms, write %s; if the figures are right, %s",
 				ours, write(r.values[i]), inFlight, write(got), write(most), clip(s.reads[ours].Name), mapping(ours, s.reads[ours].Name, "ms"), mapping(ours, s.reads[ours].Name, "s"))
 		}
 	}
-	return nil
 }

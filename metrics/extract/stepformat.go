@@ -52,7 +52,6 @@ func evaluationLine(re *regexp.Regexp) stepLine {
 	return stepLine{re, func(s *stepLog, ln line, m []string) { s.evaluationAt(ln, m[1], m[2]) }}
 }
 
-// read reads a whole log of this format.
 func (f *stepFormat) read(l *log, r io.Reader) {
 	s := f.log(l)
 	l.each(r, s.read)
@@ -65,7 +64,6 @@ func (f *stepFormat) log(l *log) *stepLog {
 	return s
 }
 
-// read parses a line as the format declares.
 func (s *stepLog) read(ln line) {
 	f := s.format
 	for _, other := range f.others {
@@ -137,8 +135,7 @@ func (f *stepFormat) split(l *log, ln int, m []string) parts {
 func (s *stepLog) declared(ln line, step int, fields parts) {
 	f := s.format
 	if x, ok := fields[f.batch]; ok {
-		v := s.l.parse(ln.number, x)
-		s.batchOf(v)
+		s.batchOf(s.l.parse(ln.number, x))
 	}
 	if f.more != nil {
 		f.more(s, ln, step, fields)

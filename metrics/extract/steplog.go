@@ -168,20 +168,12 @@ func (s *stepLog) leftOut() string {
 
 // add records a number of the current step; v times scale is in the figure's unit.
 func (s *stepLog) add(name string, v Value, scale float64) {
-	if s.scale[name] = scale; slices.ContainsFunc(atPeak, func(f metrics.Figure) bool { return f.Name == name }) {
-		switch {
-		case v.Number < 0:
-			s.l.fail(v.Line, "%s of %g; want 0 or more", name, v.Number)
-		case v.Number == 0: // the program does not count it on this device
-			return
-		}
-		s.measured[name] = append(s.measured[name], v)
-		return
-	}
+	s.scale[name] = scale
+	peak := slices.ContainsFunc(atPeak, func(f metrics.Figure) bool { return f.Name == name })
 	switch {
 	case v.Number < 0:
 		s.l.fail(v.Line, "%s of %g; want 0 or more", name, v.Number)
-	case s.lines <= s.starting:
+	case !peak && s.lines <= s.starting, peak && v.Number == 0: // a program states 0 for memory that it does not count
 		return
 	case v.Number == 0: // below the printed precision, or not counted
 		s.l.note("%s states a %s of 0, which is left out", s.program, name)
@@ -195,8 +187,7 @@ func (s *stepLog) add(name string, v Value, scale float64) {
 
 // number is like add, for a number in text form.
 func (s *stepLog) number(ln int, name, text string, scale float64) {
-	v := s.l.parse(ln, text)
-	s.add(name, v, scale)
+	s.add(name, s.l.parse(ln, text), scale)
 }
 
 // undefinedLoss lists how programs write a loss that is not finite.
@@ -209,9 +200,8 @@ func (s *stepLog) lossOf(ln int, at string, step float64, text string) {
 		s.undefined = ln
 		return
 	}
-	v := s.l.parse(ln, text)
-	s.loss, s.undefined = v, 0
-	s.stated = append(s.stated, statedLoss{lossAt, at, step, v, s.at})
+	s.loss, s.undefined = s.l.parse(ln, text), 0
+	s.stated = append(s.stated, statedLoss{lossAt, at, step, s.loss, s.at})
 }
 
 // evaluationOf adds the loss of an evaluation. It adds the loss once if several ranks print it.
@@ -220,9 +210,8 @@ func (s *stepLog) evaluationOf(ln int, at string, step float64, text string) {
 		s.l.note("the evaluation in line %d has no finite loss", ln)
 		return
 	}
-	v := s.l.parse(ln, text)
-	s.evalLoss = v
-	s.stated = append(s.stated, statedLoss{evalLossAt, at, step, v, s.at})
+	s.evalLoss = s.l.parse(ln, text)
+	s.stated = append(s.stated, statedLoss{evalLossAt, at, step, s.evalLoss, s.at})
 }
 
 // evaluationAt is like evaluationOf with a step as the coordinate. Only the first line with that

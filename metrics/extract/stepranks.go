@@ -52,8 +52,8 @@ func (s *stepLog) ranksDiffer() {
 		if len(s.measured[name]) == 0 {
 			continue
 		}
-		own, err := reduceBy("median", numbers(s.measured[name]))
-		if err != nil || !(own > 0) {
+		own := median(s.measured[name])
+		if !(own > 0) {
 			return
 		}
 		for _, source := range slices.Sorted(maps.Keys(s.others)) {

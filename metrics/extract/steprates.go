@@ -41,7 +41,6 @@ func (s *stepLog) finish() {
 	s.losses()
 }
 
-// peaks adds the memory figures.
 func (s *stepLog) peaks() {
 	for _, f := range atPeak {
 		values := s.measured[f.Name]
@@ -65,17 +64,21 @@ func (s *stepLog) rates() {
 	s.stepTokensRate()
 }
 
+// median returns the median of the values of a figure in its unit; 0 if the log states none.
+func (s *stepLog) median(name string) float64 {
+	return scaled(median(s.measured[name]), s.scale[name])
+}
+
 // over adds the rate f: each (an amount per step) divided by the median step time.
 func (s *stepLog) over(f metrics.Figure, each float64) {
 	seconds := s.measured[stepSeconds]
-	median := must(reduceBy("median", numbers(seconds)))
-	if f.Value = each / scaled(median, s.scale[stepSeconds]); !finite(f.Value) {
+	if f.Value = each / s.median(stepSeconds); !finite(f.Value) {
 		s.l.fail(seconds[len(seconds)-1].Line, "%s is not a finite number", f.Name)
 	}
 	if len(seconds) > 1 {
 		f.Reduce = "median"
 	}
-	s.l.add(metrics.Event{Figure: &f}, f.Value/median, seconds...)
+	s.l.add(metrics.Event{Figure: &f}, f.Value/median(seconds), seconds...)
 }
 
 func (s *stepLog) samplesRate() {
@@ -83,18 +86,15 @@ func (s *stepLog) samplesRate() {
 	switch {
 	case len(s.samples) > 0:
 		s.statedSamples(seconds)
-		return
 	case s.batch.Line > 0 && len(seconds) > 0:
 		s.over(metrics.Figure{Name: metrics.FigureThroughput, Unit: "samples/s", Note: "the global batch over the median step time; a sample is a sequence"}, s.batch.Number)
-		return
 	}
 }
 
 // deviceTokens adds the tokens/s of all devices, computed from the stated tokens/s of one.
 func (s *stepLog) deviceTokens() {
 	l, n, each := s.l, s.devices(), s.measured[tokensPerGPU]
-	median := must(reduceBy("median", numbers(each)))
-	s.utilisation(scaled(median, s.scale[tokensPerGPU]), func(f metrics.Figure, scale float64) {
+	s.utilisation(s.median(tokensPerGPU), func(f metrics.Figure, scale float64) {
 		f.Reduce = "median"
 		l.reduce(f, s.scale[tokensPerGPU]*scale, each)
 	})
@@ -129,19 +129,16 @@ func (s *stepLog) stepTokensRate() {
 		return
 	}
 	s.over(metrics.Figure{Name: tokensPerGPU, Unit: "tokens/s", Note: of + " over the median step time and the number of devices"}, tokens/n)
-	median := must(reduceBy("median", numbers(seconds)))
-	s.utilisation(tokens/n/scaled(median, s.scale[stepSeconds]), func(f metrics.Figure, scale float64) { s.over(f, tokens/n*scale) })
+	s.utilisation(tokens/n/s.median(stepSeconds), func(f metrics.Figure, scale float64) { s.over(f, tokens/n*scale) })
 }
 
 // statedSamples adds the samples/s that the log states, unless the batch divided by the step time
 // contradicts them.
 func (s *stepLog) statedSamples(seconds []Value) {
 	f := metrics.Figure{Name: metrics.FigureThroughput, Unit: "samples/s", Reduce: "median", Note: "as the program states it, of all devices; a sample is a sequence"}
-	stated := must(reduceBy("median", numbers(s.samples)))
-	if each, err := reduceBy("median", numbers(seconds)); err == nil && s.batch.Line > 0 {
-		if own := s.batch.Number / scaled(each, s.scale[stepSeconds]); stated > sameValue*own || own > sameValue*stated {
-			f = s.l.contradicted(f, fmt.Sprintf("it states %.4g samples/s; its batch of %g over the time of a step is %.4g", stated, s.batch.Number, own))
-		}
+	stated, own := median(s.samples), s.batch.Number/s.median(stepSeconds)
+	if len(seconds) > 0 && s.batch.Line > 0 && !within(stated, own, sameValue) {
+		f = s.l.contradicted(f, fmt.Sprintf("it states %.4g samples/s; its batch of %g over the time of a step is %.4g", stated, s.batch.Number, own))
 	}
 	s.l.reduce(f, 1, s.samples)
 }
@@ -207,14 +204,7 @@ func (s *stepLog) hardware(c measure.Convention, tokens, peak float64, add func(
 // restated adds a note if the FLOP/s and the MFU that the program states differ from what its
 // convention gives for the model.
 func (s *stepLog) restated(flops, tokens, share float64) {
-	median := func(name string) float64 {
-		x, err := reduceBy("median", numbers(s.measured[name]))
-		if err != nil {
-			return 0 // not stated
-		}
-		return x * s.scale[name]
-	}
-	stated, own := median(flopsPerGPU), median(reportedMFU)
+	stated, own := s.median(flopsPerGPU), s.median(reportedMFU)
 	if own > 0 {
 		s.l.note("%s", measure.RestatedMFU(measure.MFUStatement{MFU: own, FLOPS: stated}, measure.MFUStatement{MFU: share, FLOPS: flops}, mfuBy+s.convention, tokens))
 	}
@@ -241,8 +231,7 @@ func (s *stepLog) losses() {
 	if len(s.stated) == 0 {
 		return
 	}
-	median, _ := reduceBy("median", numbers(s.measured[stepSeconds])) // 0 without step times
-	seconds, how, why := s.clock.seconds(scaled(median, s.scale[stepSeconds]))
+	seconds, how, why := s.clock.seconds(s.median(stepSeconds))
 	for _, one := range s.stated { // times need all lines of the log
 		if why == "" && (one.at != "step" || s.clock.began > 0 && one.time < s.clock.began || !(seconds(one.of, one.time) <= metrics.MaxSeconds)) {
 			why = "a loss stands at no step, or before the first"

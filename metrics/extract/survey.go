@@ -32,15 +32,17 @@ type survey struct {
 	locale  locale
 	labelAt map[int]bool // indices of the columns that are labels
 
-	left   map[int]string // why rows do not count as runs, by row number
-	weak   bool           // weak scaling: runs on more workers do more work
-	doubts []string       // doubts about the table, which every run carries
+	left     map[int]string // why rows do not count as runs, by row number
+	weak     bool           // weak scaling: runs on more workers do more work
+	problems []error        // what the user has to solve
+	doubts   []string       // doubts about the table, which every run carries
 }
 
 // surveyed is a row of the table.
 type surveyed struct {
 	number, line  int
 	point, series int
+	run           int // number of the run that the row is a part or an epoch of
 	workers       float64
 	values        []float64 // figures in their base units; NaN: the cell is empty
 	digits        int       // significant digits of all values together
@@ -54,7 +56,7 @@ type surveyed struct {
 
 // survey reads all rows and checks them. It skips rows that it cannot parse, because the next
 // reader reports them.
-func (t *table) survey(columns map[string]Column) (*survey, error) {
+func (t *table) survey(columns map[string]Column) *survey {
 	s := &survey{table: t, columns: columns, loads: ofLoads(columns), points: map[string]int{}, series: map[string]int{}, left: map[int]string{}, labelAt: map[int]bool{}}
 	_, s.epochs = columns["epoch"]
 	for _, ours := range slices.Sorted(maps.Keys(columns)) {
@@ -75,14 +77,23 @@ func (t *table) survey(columns map[string]Column) (*survey, error) {
 		line, _ := again.FieldPos(0)
 		s.look(number, line, row)
 	}
-	if err := s.locale.refuse(t); err != nil {
-		return nil, err
-	}
+	s.locale.check(t)
 	s.summaries()
 	s.copies()
 	s.join()
 	s.failures()
-	return s, errors.Join(s.parts(), s.settings(), s.moments(), s.unitColumns(), s.contradictions(), s.shapes(), s.impossible())
+	for _, check := range []func(){s.parts, s.settings, s.moments, s.unitColumns, s.contradictions, s.shapes, s.impossible} {
+		if err := try(check); err != nil {
+			s.problems = append(s.problems, err)
+		}
+	}
+	failIf(errors.Join(s.problems...))
+	return s
+}
+
+// refuse records a problem of the table, which the user has to solve.
+func (s *survey) refuse(format string, args ...any) {
+	s.problems = append(s.problems, s.l.errorAt(0, format, args...))
 }
 
 // again returns a reader that starts at the first row after the header.
@@ -206,30 +217,37 @@ func significantDigits(text string) int {
 	}, text), "0"), "0"))
 }
 
-// join adds up the parts of runs if Options.Sum is set.
+// join assigns the rows to runs. Rows of one point are epochs of one run, or, if Options.Sum is
+// set, parts of it, whose values it adds up.
 func (s *survey) join() {
-	if s.l.o.Sum == "" {
+	sums := s.l.o.Sum != ""
+	if !sums && !s.epochs {
 		return
 	}
-	open, parts := map[int]int{}, map[int]map[string]bool{}
-	var list []surveyed
-	for _, r := range s.rows {
+	open := map[int]int{} // the latest run of each point
+	var seen []map[string]bool
+	for i := range s.rows {
+		r := &s.rows[i]
 		if _, left := s.left[r.number]; left {
 			continue
 		}
-		i, is := open[r.point]
-		if !is || parts[i][r.part] {
-			open[r.point], parts[len(list)] = len(list), map[string]bool{r.part: true}
-			r.values = slices.Clone(r.values)
-			list = append(list, r)
-			continue
+		run, is := open[r.point]
+		if is = is && !(sums && seen[run][r.part]); !is {
+			run = len(seen)
+			open[r.point], seen = run, append(seen, map[string]bool{})
 		}
-		parts[i][r.part] = true
-		for k, x := range r.values {
-			list[i].values[k] += x
+		r.run, seen[run][r.part] = run, true
+		switch {
+		case !sums:
+		case is:
+			for k, x := range r.values {
+				s.joined[run].values[k] += x
+			}
+		default:
+			s.joined = append(s.joined, *r)
+			s.joined[run].values = slices.Clone(r.values)
 		}
 	}
-	s.joined = list
 }
 
 // runs groups the rows that count as runs by the number that the function of returns.

@@ -13,10 +13,9 @@ import (
 // Users can replace the names of columns by Options.Columns.
 type tableFormat struct {
 	separators string
-	// epoch and step are the names of the columns with the number of the epoch and of the step.
-	// firstEpoch and firstStep are the numbers of the first ones.
-	epoch, step           string
-	firstEpoch, firstStep int
+	// epoch and step are the names of the columns with the number of the epoch and of the step,
+	// which count from 0.
+	epoch, step string
 	// epochs is true if each row is an epoch and none may be missing.
 	epochs   bool
 	accuracy []string // possible names of the accuracy column
@@ -44,7 +43,6 @@ type tableRun struct {
 	counted                  []ownCount
 }
 
-// read reads a whole file.
 func (f *tableFormat) read(l *log, r io.Reader) {
 	t := l.table(r, f.separators)
 	if len(t.at) == 0 {
@@ -73,12 +71,11 @@ func (f *tableFormat) read(l *log, r io.Reader) {
 	run.rate()
 }
 
-// row reads one row.
 func (t *tableRun) row(row int) {
 	e := metrics.Evaluation{}
 	e.Epoch, e.Step = t.numbered(row)
 	if v, ok := t.value(row, t.accuracy); ok {
-		failIf(t.l.namedAccuracy(metrics.Event{Evaluation: &e}, v, t.accuracy))
+		t.l.namedAccuracy(metrics.Event{Evaluation: &e}, v, t.accuracy)
 	}
 	for _, column := range t.format.losses {
 		v, ok := t.value(row, column)
@@ -100,11 +97,10 @@ func (t *tableRun) numbered(row int) (epoch, step int) {
 		t.l.fail(t.line[row], "epoch %d follows epoch %d: rows are missing, or a second run was appended. One file is one run", epoch, t.before)
 	case has:
 		t.before = epoch
-		epoch = t.l.epoch(epoch, t.format.firstEpoch)
+		epoch = t.l.epoch(epoch, 0)
 	}
-	step, has = t.whole(row, t.format.step)
-	if has {
-		step += 1 - t.format.firstStep
+	if step, has = t.whole(row, t.format.step); has {
+		step++
 	}
 	return epoch, step
 }
@@ -113,8 +109,7 @@ func (t *tableRun) numbered(row int) (epoch, step int) {
 // epoch, the cell with its number must not be empty.
 func (t *tableRun) whole(row int, column string) (n int, has bool) {
 	if t.format.epochs && column == t.format.epoch {
-		n = t.l.whole(t.line[row], t.rows[row][t.at[column]])
-		return n, true
+		return t.l.whole(t.line[row], t.rows[row][t.at[column]]), true
 	}
 	v, has := t.value(row, column)
 	if has && (v.Number < 0 || v.Number != float64(int(v.Number)) || v.Number > 1<<40) {
@@ -134,8 +129,7 @@ func (t *tableRun) clock(row int) {
 	}
 	t.last = v
 	for _, name := range t.format.samples {
-		samples, ok := t.value(row, name)
-		if ok {
+		if samples, ok := t.value(row, name); ok {
 			t.counted = append(t.counted, ownCount{samples.Number, v.Number})
 		}
 	}
@@ -151,16 +145,11 @@ func (t *tableRun) rate() {
 	if strings.HasSuffix(t.rated, ofDevice) {
 		n := l.o.Workers
 		if n == 0 {
-			fail(fmt.Errorf("%s: column %s is the rate of one device; give the number of workers", l.o.File, t.rated))
+			l.fail(0, "column %s is the rate of one device; give the number of workers", t.rated)
 		}
 		scale, note = float64(n), fmt.Sprintf("rank 0's rate times %d, not a measured aggregate; the median of ThroughputMonitor's windows", n)
 	} else if !slices.Contains(t.format.rate, t.rated) || l.o.Columns["throughput"] != "" {
 		note = "the median of the rows of column " + t.rated
-	}
-	for _, v := range t.rates {
-		if v.Number < metrics.MinRate {
-			l.fail(v.Line, "column %s: a throughput of %g samples/s; want more than 0", t.rated, v.Number)
-		}
 	}
 	l.rate("median", scale, t.rates, note, ownOf(t.counted, float64(l.o.Workers)), "rank 0's samples over its time, times the number of workers")
 }

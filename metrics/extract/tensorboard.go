@@ -48,23 +48,21 @@ func readTensorBoard(l *log, r io.Reader) {
 			l.note("the file ends within record %d, which was left out", n)
 			break
 		}
-		if err != nil {
-			fail(fmt.Errorf("%s: record %d, from byte %d on: %w", l.o.File, n, at, err))
-		}
-		wall, some, err := tfEvent(record)
-		if err != nil {
-			fail(fmt.Errorf("%s: record %d, from byte %d on: %w", l.o.File, n, at, err))
+		var wall float64
+		var some []scalar
+		if err == nil {
+			wall, some, err = tfEvent(record)
 		}
 		if began == 0 {
 			began = wall
 		}
-		for _, s := range some {
-			if s.wall < began {
-				fail(fmt.Errorf("%s: record %d, from byte %d on: its time is before that of the first record", l.o.File, n, at))
-			}
-			scalars = append(scalars, s)
+		if err == nil && len(some) > 0 && wall < began {
+			err = errors.New("its time is before that of the first record")
 		}
-		at = next
+		if err != nil {
+			l.fail(0, "record %d, from byte %d on: %w", n, at, err)
+		}
+		scalars, at = append(scalars, some...), next
 	}
 	l.scalars(scalars, began)
 }
@@ -110,8 +108,8 @@ func (l *log) tagAccuracy(tag string, values []scalar, began float64) {
 		if perEpoch(tag) { // with Keras, the step is the epoch
 			e.Evaluation.Step, e.Evaluation.Epoch = 0, l.epoch(int(min(s.step, math.MaxInt32)), 0)
 		}
-		if err := l.namedAccuracy(e, s.v, tag); err != nil {
-			fail(fmt.Errorf("%w; tag %s at step %d", err, tag, s.step))
+		if err := try(func() { l.namedAccuracy(e, s.v, tag) }); err != nil {
+			fail("%w; tag %s at step %d", err, tag, s.step)
 		}
 	}
 	l.note("accuracy is from the tag %s", tag)
@@ -123,9 +121,6 @@ func (l *log) tagRate(tag string, values []scalar, began float64) {
 	var counted []ownCount
 	batch := l.o.globalBatch()
 	for _, s := range values {
-		if s.v.Number < metrics.MinRate {
-			fail(fmt.Errorf("%s: tag %s at step %d: a throughput of %g samples/s; want more than 0", l.o.File, tag, s.step, s.v.Number))
-		}
 		rates = append(rates, s.v)
 		if batch > 0 {
 			counted = append(counted, ownCount{float64(s.step) * batch, s.wall - began})
@@ -143,7 +138,7 @@ func perEpoch(tag string) bool { return len(tag) > 5 && strings.HasPrefix(tag, "
 func (l *log) tag(ours string, tags map[string][]scalar, usual ...string) string {
 	if theirs, ok := l.o.Columns[ours]; ok {
 		if _, ok := tags[theirs]; !ok {
-			fail(fmt.Errorf("%s: no tag %q; the file has %s", l.o.File, theirs, listed(slices.Sorted(maps.Keys(tags)))))
+			l.fail(0, "no tag %q; the file has %s", theirs, listed(slices.Sorted(maps.Keys(tags))))
 		}
 		return theirs
 	}
@@ -185,55 +180,69 @@ func tfRecord(data []byte, at int) (record []byte, next int, err error) {
 }
 
 // tfEvent returns the time and the scalars of a serialised tensorflow.Event. Its field numbers
-// are: wall_time 1, step 2, summary 5.
+// are: wall_time 1, step 2, summary 5. Those of Summary: value 1; of its values: tag 1,
+// simple_value 2, tensor 8.
 func tfEvent(data []byte) (wall float64, list []scalar, err error) {
-	var step int64
-	var summary []byte
-	err = fields(data, func(f field) error {
-		switch {
-		case f.number == 1 && f.wire == protowire.Fixed64Type:
-			wall = math.Float64frombits(f.bits)
-		case f.number == 2 && f.wire == protowire.VarintType:
-			step = int64(f.bits)
-		case f.number == 5 && f.wire == protowire.BytesType:
-			summary = f.data
-		}
-		return nil
-	})
-	switch {
-	case err != nil:
+	event, err := parseMessage(data)
+	if err != nil {
 		return 0, nil, err
 	}
+	wall = float(event.last(1, protowire.Fixed64Type))
 	if err := metrics.CheckUnix(wall); err != nil {
 		return 0, nil, fmt.Errorf("its wall time: %w", err)
 	}
-	// Field numbers of Summary: value 1; of its values: tag 1, simple_value 2, tensor 8.
-	err = fields(summary, func(f field) error {
+	step, _ := protowire.ConsumeVarint(event.last(2, protowire.VarintType))
+	summary, err := parseMessage(event.last(5, protowire.BytesType))
+	for _, f := range summary {
 		if f.number != 1 || f.wire != protowire.BytesType {
-			return nil
+			continue
 		}
-		s, has := scalar{step: step, wall: wall}, false
-		err := fields(f.data, func(f field) error {
-			switch {
-			case f.number == 1 && f.wire == protowire.BytesType:
-				s.tag = string(f.data)
-			case f.number == 2 && f.wire == protowire.Fixed32Type:
-				s.v.Number, has = widen(math.Float32frombits(uint32(f.bits))), true
-			case f.number == 8 && f.wire == protowire.BytesType:
-				x, ok, err := tfScalar(f.data)
-				if ok {
-					s.v.Number, has = x, true
-				}
-				return err
+		value, err := parseMessage(f.data)
+		if err != nil {
+			return 0, nil, err
+		}
+		x := float(value.last(2, protowire.Fixed32Type))
+		if tensor := value.last(8, protowire.BytesType); tensor != nil {
+			if x, err = tfScalar(tensor); err != nil {
+				return 0, nil, err
 			}
-			return nil
-		})
-		if err == nil && has && finite(s.v.Number) && s.tag != "" && step >= 0 {
-			list = append(list, s)
 		}
-		return err
-	})
+		if tag := string(value.last(1, protowire.BytesType)); finite(x) && tag != "" && int64(step) >= 0 {
+			list = append(list, scalar{tag, int64(step), wall, Value{Number: x}})
+		}
+	}
 	return wall, list, err
+}
+
+// tfScalar returns the number in a serialised TensorProto without dimensions; NaN for other
+// tensors. Field numbers: dtype 1 (1 is float, 2 is double), tensor_shape 2 with dim 2,
+// tensor_content 4, float_val 5, double_val 6.
+func tfScalar(data []byte) (float64, error) {
+	tensor, err := parseMessage(data)
+	if err != nil || len(tensor.last(2, protowire.BytesType)) > 0 {
+		return math.NaN(), err
+	}
+	content := tensor.last(4, protowire.BytesType)
+	single := slices.Concat(content, tensor.last(5, protowire.BytesType), tensor.last(5, protowire.Fixed32Type))
+	double := slices.Concat(content, tensor.last(6, protowire.BytesType), tensor.last(6, protowire.Fixed64Type))
+	switch dtype, _ := protowire.ConsumeVarint(tensor.last(1, protowire.VarintType)); {
+	case dtype == 1 && len(single) == 4:
+		return float(single), nil
+	case dtype == 2 && len(double) == 8:
+		return float(double), nil
+	}
+	return math.NaN(), nil
+}
+
+// float returns the number in the 4 or 8 bytes of a float32 or a float64; NaN for other lengths.
+func float(data []byte) float64 {
+	switch len(data) {
+	case 4:
+		return widen(math.Float32frombits(binary.LittleEndian.Uint32(data)))
+	case 8:
+		return math.Float64frombits(binary.LittleEndian.Uint64(data))
+	}
+	return math.NaN()
 }
 
 // widen converts a float32 to the float64 with the same shortest decimal form, so that 0.1 stays
@@ -246,85 +255,41 @@ func widen(x float32) float64 {
 	return y
 }
 
-// tfScalar returns the number in a serialised TensorProto without dimensions; ok is false for
-// other tensors. Field numbers: dtype 1 (1 is float, 2 is double), tensor_shape 2 with dim 2,
-// tensor_content 4, float_val 5, double_val 6.
-func tfScalar(data []byte) (x float64, ok bool, err error) {
-	var dtype uint64
-	var content []byte
-	err = fields(data, func(f field) error {
-		switch {
-		case f.number == 1 && f.wire == protowire.VarintType:
-			dtype = f.bits
-		case f.number == 2 && len(f.data) > 0:
-			content = nil
-			dtype = 0 // has dimensions
-			return errNotScalar
-		case f.wire == protowire.BytesType && (f.number == 4 || f.number == 5 || f.number == 6):
-			content = f.data
-		case f.number == 5 && f.wire == protowire.Fixed32Type:
-			content = binary.LittleEndian.AppendUint32(nil, uint32(f.bits))
-		case f.number == 6 && f.wire == protowire.Fixed64Type:
-			content = binary.LittleEndian.AppendUint64(nil, f.bits)
-		}
-		return nil
-	})
-	switch {
-	case errors.Is(err, errNotScalar):
-		return 0, false, nil
-	case err != nil:
-		return 0, false, err
-	case dtype == 1 && len(content) == 4:
-		return widen(math.Float32frombits(binary.LittleEndian.Uint32(content))), true, nil
-	case dtype == 2 && len(content) == 8:
-		return math.Float64frombits(binary.LittleEndian.Uint64(content)), true, nil
-	}
-	return 0, false, nil
-}
+// A message holds the fields of a protocol buffer in order.
+type message []field
 
-var errNotScalar = errors.New("no scalar")
-
-// errProto reports a damaged protocol buffer.
-var errProto = errors.New("a damaged protocol buffer")
-
-// field is a field of a protocol buffer: the bits of a number, or bytes.
+// field is a field of a protocol buffer; data is its value, without the length of bytes.
 type field struct {
 	number protowire.Number
 	wire   protowire.Type
-	bits   uint64
 	data   []byte
 }
 
-// fields calls f with each field of a serialised protocol buffer in order.
-func fields(data []byte, f func(field) error) error {
-	for len(data) > 0 {
-		number, wire, n := protowire.ConsumeTag(data)
-		if n < 0 {
-			return errProto
-		}
-		data = data[n:]
-		one := field{number: number, wire: wire}
-		switch wire {
-		case protowire.VarintType:
-			one.bits, n = protowire.ConsumeVarint(data)
-		case protowire.Fixed64Type:
-			one.bits, n = protowire.ConsumeFixed64(data)
-		case protowire.Fixed32Type:
-			var bits uint32
-			bits, n = protowire.ConsumeFixed32(data)
-			one.bits = uint64(bits)
-		case protowire.BytesType:
-			one.data, n = protowire.ConsumeBytes(data)
-		default: // groups, which are obsolete
-			return errProto
-		}
-		if n < 0 {
-			return errProto
-		}
-		data = data[n:]
-		if err := f(one); err != nil {
-			return err
+// last returns the last value of a field, which takes precedence; nil if there is none.
+func (m message) last(number protowire.Number, wire protowire.Type) (data []byte) {
+	for _, f := range m {
+		if f.number == number && f.wire == wire {
+			data = f.data
 		}
 	}
-	return nil
+	return data
+}
+
+func parseMessage(data []byte) (m message, err error) {
+	for len(data) > 0 {
+		number, wire, n := protowire.ConsumeTag(data)
+		if n < 0 || wire == protowire.StartGroupType || wire == protowire.EndGroupType { // groups are obsolete
+			return nil, errors.New("a damaged protocol buffer")
+		}
+		data = data[n:]
+		if n = protowire.ConsumeFieldValue(number, wire, data); n < 0 {
+			return nil, errors.New("a damaged protocol buffer")
+		}
+		value := data[:n]
+		if wire == protowire.BytesType {
+			value, _ = protowire.ConsumeBytes(data)
+		}
+		m, data = append(m, field{number, wire, value}), data[n:]
+	}
+	return m, nil
 }

@@ -147,7 +147,6 @@ func (d textReport) read(l *log, r io.Reader, f func(*textResult)) {
 	t.finish()
 }
 
-// line handles a line of the log.
 func (t *textReader) line(ln line) {
 	if t.begin.MatchString(ln.text) && t.from.takes(ln) {
 		if t.one != nil || t.began > 0 && !t.several {
@@ -182,7 +181,6 @@ func (t *textReader) line(ln line) {
 	}
 }
 
-// finish handles the end of the log.
 func (t *textReader) finish() {
 	switch {
 	case t.one == nil:

@@ -32,34 +32,26 @@ var (
 func readTFCNN(l *log, r io.Reader) {
 	var totals []Value
 	global, ruled := 0, true
-	l.each(r, func(ln line) {
-		if m := tfcnnTotal.FindStringSubmatch(ln.text); m != nil {
-			ruled = false
-			l.parseAll(ln.number, &totals, m[1])
-			return
-		}
-		if m := tfcnnModel.FindStringSubmatch(ln.text); m != nil {
-			l.label("workload.model", m[1])
-			return
-		}
-		if m := tfcnnMode.FindStringSubmatch(ln.text); m != nil && !strings.HasPrefix(strings.ToLower(m[1]), "train") {
-			l.fail(ln.number, "mode %s: its images/sec are those of an evaluation or of the forward pass alone; only training is read", m[1])
-		}
-		if m := tfcnnGlobal.FindStringSubmatch(ln.text); m != nil {
-			n := l.count(ln.number, "a global batch of", m[1])
-			global = n
-			return
-		}
-		if m := tfcnnDevice.FindStringSubmatch(ln.text); m != nil && global > 0 {
+	l.rules(r,
+		rule{tfcnnTotal, func(ln line, m []string) { totals, ruled = append(totals, l.parse(ln.number, m[1])), false }},
+		rule{tfcnnModel, func(_ line, m []string) { l.label("workload.model", m[1]) }},
+		rule{tfcnnMode, func(ln line, m []string) {
+			if !strings.HasPrefix(strings.ToLower(m[1]), "train") {
+				l.fail(ln.number, "mode %s: its images/sec are those of an evaluation or of the forward pass alone; only training is read", m[1])
+			}
+		}},
+		rule{tfcnnGlobal, func(ln line, m []string) { global = l.count(ln.number, "a global batch of", m[1]) }},
+		rule{tfcnnDevice, func(ln line, m []string) {
+			if global == 0 {
+				return
+			}
 			each := l.count(ln.number, "a batch per device of", m[1])
 			l.label("workload.batch", int64(each))
 			if global%each == 0 {
 				l.res.Workers = max(l.res.Workers, global/each)
 			}
-			return
-		}
-		ruled = ruled || tfcnnRule.MatchString(ln.text)
-	})
+		}},
+		rule{tfcnnRule, func(line, []string) { ruled = true }})
 	if totals == nil {
 		return
 	}

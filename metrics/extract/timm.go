@@ -39,14 +39,13 @@ type timmLine struct {
 
 func readTimm(l *log, r io.Reader) {
 	t := &timmRun{l: l, epoch: -1}
-	l.each(r, t.line)
+	l.rules(r, rule{timmTrain, t.train}, rule{timmTest, t.test})
 	t.from.note(l)
 	rates, times := t.whole()
 	// The mean time that is printed next to the rate is the time of a global batch.
 	var own ownRate
 	if batch := l.o.globalBatch(); batch > 0 && len(times) > 0 {
-		seconds := must(reduceBy("median", numbers(times[min(1, len(times)-1):])))
-		if x := batch / seconds; x > 0 && finite(x) {
+		if x := batch / median(times[min(1, len(times)-1):]); x > 0 && finite(x) {
 			own = ownRate{x, x}
 		}
 	}
@@ -71,29 +70,21 @@ func (t *timmRun) whole() (rates, times []Value) {
 	return rates, times
 }
 
-func (t *timmRun) line(ln line) {
-	if m := timmTrain.FindStringSubmatch(ln.text); m != nil && t.from.takes(ln) {
-		t.train(ln, m)
-		return
+// test adds the accuracy of an evaluation, from its last line.
+func (t *timmRun) test(ln line, m []string) {
+	if t.from.takes(ln) && m[1] == m[2] {
+		t.l.accuracy(metrics.Event{Evaluation: &metrics.Evaluation{Epoch: t.l.epoch(t.epoch, 0)}}, 0.01, t.l.parse(ln.number, m[4]), nil)
 	}
-	m := timmTest.FindStringSubmatch(ln.text)
-	if m == nil || !t.from.takes(ln) || m[1] != m[2] {
-		return
-	}
-	v := t.l.parse(ln.number, m[4])
-	failIf(t.l.accuracy(metrics.Event{Evaluation: &metrics.Evaluation{Epoch: t.l.epoch(t.epoch, 0)}}, 0.01, v))
 }
 
-// train handles a training line.
 func (t *timmRun) train(ln line, m []string) {
-	var count [3]int // epoch, batch, and batches per epoch
-	for i := range count {
-		count[i] = t.l.whole(ln.number, m[i+1])
+	if !t.from.takes(ln) {
+		return
 	}
-	var v []Value
-	t.l.parseAll(ln.number, &v, m[4], m[5])
-	one := timmLine{batch: min(count[1], count[2]-1), time: v[0], rate: v[1], samples: v[0].Number * v[1].Number}
-	if e := count[0]; e < t.epoch {
+	e, batch, batches := t.l.whole(ln.number, m[1]), t.l.whole(ln.number, m[2]), t.l.whole(ln.number, m[3])
+	seconds, rate := t.l.parse(ln.number, m[4]), t.l.parse(ln.number, m[5])
+	one := timmLine{batch: min(batch, batches-1), time: seconds, rate: rate, samples: seconds.Number * rate.Number}
+	if e < t.epoch {
 		t.l.fail(ln.number, "epoch %d follows epoch %d: two runs, or one that was restarted. One log is one run: split it", e, t.epoch)
 	} else if e > t.epoch || len(t.epochs) == 0 {
 		t.epoch = e
@@ -102,7 +93,7 @@ func (t *timmRun) train(ln line, m []string) {
 	}
 	before := &t.epochs[len(t.epochs)-1]
 	// The allowed deviation includes the rounding of times to three decimals.
-	if few := 0.98 - 0.0005/max(one.time.Number, 0.001); one.batch == count[2]-1 && one.samples < few*before.samples {
+	if few := 0.98 - 0.0005/max(one.time.Number, 0.001); one.batch == batches-1 && one.samples < few*before.samples {
 		one.samples = before.samples
 		one.rate.Number = before.samples / one.time.Number
 		t.short = true
@@ -121,11 +112,6 @@ func (l *log) epochRates(rates []Value, note string, own ownRate) {
 	default:
 		rates = rates[1:]
 		note += "; the median of the epochs, without the first"
-	}
-	for _, v := range rates {
-		if v.Number < metrics.MinRate {
-			l.fail(v.Line, "a throughput of %g samples/s; want more than 0", v.Number)
-		}
 	}
 	l.rate("median", 1, rates, note, own, "the batch of all ranks over the mean time of a step")
 }

@@ -2,7 +2,6 @@ package extract
 
 import (
 	"cmp"
-	"fmt"
 	"io"
 	"math"
 
@@ -20,7 +19,6 @@ var hfTrainerState = Extractor{
 	read:  readTrainerState,
 }
 
-// hfState is the parser's state while it reads one file.
 type hfState struct {
 	l        *log
 	accuracy string // name of the field with the accuracy
@@ -34,20 +32,19 @@ func readTrainerState(l *log, r io.Reader) {
 	top := l.object(doc)
 	history := top.of["log_history"]
 	if !doc.is('{') || !history.is('[') && !history.null() {
-		fail(fmt.Errorf("%s: not a Trainer's state: want a JSON object with a list named log_history", l.o.File))
+		l.fail(0, "not a Trainer's state: want a JSON object with a list named log_history")
 	}
 	s.steps(top)
 	entry := map[string]value{} // reused for each entry
 	history.entries(func(at value) {
 		if !at.is('{') {
-			fail(fmt.Errorf("%s: not a Trainer's state: line %d: an entry of log_history is not an object", l.o.File, at.line))
+			l.fail(0, "not a Trainer's state: line %d: an entry of log_history is not an object", at.line)
 		}
 		at.members(entry)
 		s.entry(members{l, entry, at.line})
 	})
 }
 
-// steps records how many steps were done and planned.
 func (s *hfState) steps(top members) {
 	done, ok := top.number("global_step")
 	if !ok {
@@ -63,7 +60,6 @@ func (s *hfState) steps(top members) {
 	}
 }
 
-// entry handles an entry of the history.
 func (s *hfState) entry(m members) {
 	of := map[string]Value{}
 	for _, name := range []string{"step", "epoch", s.accuracy, "eval_runtime", "eval_loss", "loss", "train_runtime"} {
@@ -80,7 +76,7 @@ func (s *hfState) entry(m members) {
 	}
 	if v, ok := of[s.accuracy]; ok {
 		e := &metrics.Evaluation{Epoch: int(math.Ceil(epoch.Number)), Step: int(step.Number), Seconds: max(0, evaluating)}
-		failIf(s.l.namedAccuracy(metrics.Event{Evaluation: e}, v, s.accuracy))
+		s.l.namedAccuracy(metrics.Event{Evaluation: e}, v, s.accuracy)
 	}
 	if v, ok := of["eval_loss"]; ok {
 		s.l.figure("eval_loss", "", map[string]any{"epoch": epoch.Number}, v, "")

@@ -53,8 +53,7 @@ func (l *log) vllmResult(doc value) {
 		l.fail(rate.Line, "%.6g requests/s over %.6g s are %.6g requests, not %g: one of the three is damaged", rate.Number, duration.Number, rate.Number*duration.Number, completed.Number)
 	}
 	m.vllmTokens(duration.Number)
-	load := m.vllmLoad(prompts.Number)
-	s := must(l.under(rate.Line, load))
+	s := must(l.under(rate.Line, m.vllmLoad(prompts.Number)))
 	s.errors(prompts, failed, prompts.Number)
 	if s.rate(rate, 1); completed.Number == 0 {
 		return
@@ -62,7 +61,7 @@ func (l *log) vllmResult(doc value) {
 	s.fields(vllmFields, m.source)
 }
 
-// vllmTokens returns an error if the rate of output tokens does not agree with their number.
+// vllmTokens fails if the rate of output tokens does not agree with their number.
 func (m members) vllmTokens(seconds float64) {
 	rate, stated := m.number("output_throughput")
 	if !stated {

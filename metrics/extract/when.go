@@ -79,5 +79,4 @@ func parseTime(text string) (unix float64, err error) {
 	return 0, fmt.Errorf("%s is not a time; write 2006-01-02T15:04:05 or seconds since 1970, or map the order of the runs, --map order=COLUMN", clip(text))
 }
 
-// isWhen reports whether ours is one of WhenColumns.
 func isWhen(ours string) bool { return slices.Contains(WhenColumns, ours) }

@@ -54,7 +54,6 @@ var wrkReport = textReport{
 
 var wrkFields = slices.Concat([]loadField{{"mean", measure.LatencyMean, 1}}, percentileFields)
 
-// wrk adds the figures of one test.
 func (l *log) wrk(t *textResult) {
 	if !t.has("connections", "requests", "rate") {
 		l.fail(t.line, "a test without its connections, its number of requests or its rate: lines are missing")
@@ -69,8 +68,7 @@ func (l *log) wrk(t *textResult) {
 	hdr := slices.ContainsFunc(t.sections, func(s string) bool {
 		return strings.Contains(s, "HdrHistogram") || strings.HasPrefix(s, wrkCalibration)
 	})
-	load := l.wrkLoad(t.line, of["connections"].Number, hdr)
-	s := must(l.under(t.line, load))
+	s := must(l.under(t.line, l.wrkLoad(t.line, of["connections"].Number, hdr)))
 	if lasts := of["lasts"].Number; lasts > 1 && (seconds < lasts/2 || seconds > 2*lasts) {
 		s.contradiction = fmt.Sprintf("its requests took %s s by its own clock, in a test of %g s", number.Significant(seconds), lasts)
 	}
