@@ -2,7 +2,6 @@ package extract
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -75,56 +74,43 @@ func hasFigure(columns map[string]Column) bool {
 }
 
 // mapped decides how to convert each mapped column and stores it in t.reads. Its error lists all
-// mistakes in the mapping.
-func (t *table) mapped(columns map[string]Column) error {
-	var problems []error
-	file := t.l.o.File
+// columns that are mapped wrongly.
+func (t *table) mapped(columns map[string]Column) {
+	l, problems := t.l, []error(nil)
 	t.reads = map[string]reading{}
 	for _, ours := range slices.Sorted(maps.Keys(columns)) {
 		c := columns[ours]
 		if _, ok := t.at[c.Name]; !ok {
-			problems = append(problems, fmt.Errorf("%s: no column %q for %s; the file has %s", file, c.Name, ours, t.names()))
+			problems = append(problems, l.errorAt(0, "no column %q for %s; the file has %s", c.Name, ours, t.names()))
 			continue
 		}
-		r, err := t.l.reading(ours, c)
+		r, err := l.reading(ours, c)
 		if err == nil {
 			err = t.counted(ours, r, columns)
 		}
 		if err != nil {
-			problems = append(problems, fmt.Errorf("%s: %w", file, err))
+			problems = append(problems, l.errorAt(0, "%w", err))
 		}
 		t.reads[ours] = r
 	}
-	if len(problems) > 0 {
-		return errors.Join(problems...)
-	}
+	failIf(errors.Join(problems...))
+	mapped := func(ours string) bool { return columns[ours].Name != "" }
 	if ofLoads(columns) {
-		for _, ours := range TrainFigures {
-			if _, both := columns[ours]; both {
-				return fmt.Errorf("%s: %s belongs to a training, and the other mapped columns to a service under load; import them separately", file, ours)
-			}
+		if i := slices.IndexFunc(TrainFigures, mapped); i >= 0 {
+			l.fail(0, "%s belongs to a training, and the other mapped columns to a service under load; import them separately", TrainFigures[i])
 		}
-		return nil
+		return
 	}
-	if len(t.l.o.At) > 0 {
-		return fmt.Errorf("%s: --at is for figures of a load; map one or more of %s", file, strings.Join(loadFigures, ", "))
+	switch {
+	case len(l.o.At) > 0:
+		l.fail(0, "--at is for figures of a load; map one or more of %s", strings.Join(loadFigures, ", "))
+	case mapped("epoch_seconds") && mapped("elapsed"):
+		l.fail(0, "elapsed and epoch_seconds both give the time; map only one")
+	case mapped("epoch_seconds") && !mapped("epoch"):
+		l.fail(0, "epoch_seconds needs the number of the epoch; map its column as epoch. The file has %s", t.names())
+	case len(coordinatesOf(columns)) > 0:
+		l.fail(0, "%s describes the load of a service, but no column is mapped to one of its figures: %s", coordinatesOf(columns)[0], strings.Join(loadFigures, ", "))
+	case !hasFigure(columns):
+		l.fail(0, "no column is mapped to a figure; map one or more of %s, like throughput=img_s. The file has %s", strings.Join(TableFigures, ", "), t.names())
 	}
-	if _, both := columns["elapsed"]; columns["epoch_seconds"].Name != "" {
-		switch {
-		case both:
-			return fmt.Errorf("%s: elapsed and epoch_seconds both give the time; map only one", file)
-		case columns["epoch"].Name == "":
-			return fmt.Errorf("%s: epoch_seconds needs the number of the epoch; map its column as epoch. The file has %s", file, t.names())
-		}
-	}
-	for _, ours := range Coordinates {
-		if c, mapped := columns[ours]; mapped && !c.Label {
-			return fmt.Errorf("%s: %s describes the load of a service, but no column is mapped to one of its figures: %s", file, ours, strings.Join(loadFigures, ", "))
-		}
-	}
-	if !hasFigure(columns) {
-		return fmt.Errorf("%s: no column is mapped to a figure; map one or more of %s, like throughput=img_s. The file has %s",
-			file, strings.Join(TableFigures, ", "), t.names())
-	}
-	return nil
 }

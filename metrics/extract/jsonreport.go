@@ -10,9 +10,15 @@ type members struct {
 }
 
 func (l *log) object(v value) members {
-	m := members{l, map[string]value{}, v.line}
-	v.members(m.of)
+	m := members{l: l, of: map[string]value{}}
+	m.read(v)
 	return m
+}
+
+// read replaces the members by those of another object.
+func (m *members) read(v value) {
+	m.line = v.line
+	v.members(m.of)
 }
 
 // number returns a member that is a number; ok is false if it is missing or null.
@@ -32,7 +38,7 @@ func (m members) number(name string) (v Value, ok bool) {
 func (m members) need(name string) (v Value) {
 	v, ok := m.number(name)
 	if !ok {
-		m.l.fail(max(m.line, m.of[name].line), "no %s; each result has that number", name)
+		m.l.fail(max(m.line, m.of[name].line), "a result without its %s", name)
 	}
 	return v
 }

@@ -15,75 +15,64 @@ var ncclTestsJSON = Extractor{
 
 func readNCCLJSON(l *log, r io.Reader) {
 	doc := must(l.json(r))
-	file := map[string]value{}
-	doc.members(file)
-	results := file["results"]
+	file := l.object(doc)
+	results := file.of["results"]
 	if !doc.is('{') || !results.is('[') && !results.null() {
 		l.fail(0, "not results of nccl-tests: want a JSON object with a list named results")
 	}
-	l.ncclDevices(file)
-	row, place := map[string]value{}, map[string]value{}
+	file.ncclDevices()
+	result, place := l.object(value{}), l.object(value{}) // reused for each entry
 	var wrong ncclWrong
-	results.entries(func(at value) { l.ncclResult(at, row, place, &wrong) })
+	results.entries(func(at value) {
+		result.read(at)
+		result.nccl(&place, &wrong)
+	})
 	wrong.judge(l)
-	average := map[string]value{}
-	file["average_bus_bandwidth"].members(average)
-	if b := average["bandwidth"]; !b.null() {
-		l.averageBusBW(l.parse(b.line, string(b.text)))
+	if v, ok := l.object(file.of["average_bus_bandwidth"]).number("bandwidth"); ok {
+		l.averageBusBW(v)
 	}
 }
 
 // ncclDevices sets the number of ranks. nccl-tests lists the first rank of each process; each
 // process has ngpus ranks in each of its threads (nthreads).
-func (l *log) ncclDevices(file map[string]value) {
-	config := l.object(file["config"])
+func (m members) ncclDevices() {
+	config := m.l.object(m.of["config"])
 	devices, each := config.of["devices"], 1.0
 	if devices.null() {
-		devices = file["devices"]
+		devices = m.of["devices"]
 	} else {
 		for _, name := range []string{"nthreads", "ngpus"} {
-			v, ok := config.number(name)
-			if ok && v.Number >= 1 && v.Number <= 1024 {
+			if v, ok := config.number(name); ok && v.Number >= 1 && v.Number <= 1024 {
 				each *= v.Number
 			}
 		}
 	}
-	t := ncclTable{l: l, ranks: map[string]string{}}
+	t := ncclTable{l: m.l, ranks: map[string]string{}}
 	devices.entries(func(at value) {
-		t.ranks[fmt.Sprint(len(t.ranks))] = string(l.object(at).of["group"].text)
+		t.ranks[fmt.Sprint(len(t.ranks))] = string(m.l.object(at).of["group"].text)
 	})
 	t.workers()
-	l.res.Workers *= int(each)
+	m.l.res.Workers *= int(each)
 }
 
-// ncclResult adds the results for one message size. row and place are maps that it reuses.
-func (l *log) ncclResult(at value, row, place map[string]value, wrong *ncclWrong) {
-	at.members(row)
-	read := func(of value, name string) Value {
-		if of.null() {
-			l.fail(max(of.line, at.line), "a result without its %s", name)
-		}
-		return l.parse(of.line, string(of.text))
-	}
-	size := read(row["size"], "size")
-	if size.Number < 0 {
-		l.fail(size.Line, "a result without its size")
-	}
-	if size.Number == 0 {
-		l.note("results of 0 bytes left out: they move no data")
+// nccl adds the results for one message size. place is a map that it reuses.
+func (m members) nccl(place *members, wrong *ncclWrong) {
+	size := m.need("size")
+	switch {
+	case size.Number < 0:
+		m.l.fail(size.Line, "a result without its size")
+	case size.Number == 0:
+		m.l.note("results of 0 bytes left out: they move no data")
 		return
 	}
 	for i, name := range []string{"out_of_place", "in_place"} {
-		row[name].members(place)
-		if row[name].null() {
+		if m.of[name].null() {
 			continue
 		}
-		l.collective("", size.Number, i == 1, func(j int) Value {
-			key := []string{"time", "alg_bw", "bus_bw"}[j]
-			return read(place[key], key)
-		})
-		if w := place["nwrong"]; !w.null() {
-			wrong.add(size.Number, read(w, "nwrong"))
+		place.read(m.of[name])
+		m.l.collective("", size.Number, i == 1, func(j int) Value { return place.need([]string{"time", "alg_bw", "bus_bw"}[j]) })
+		if n, ok := place.number("nwrong"); ok {
+			wrong.add(size.Number, n)
 		}
 	}
 }

@@ -114,7 +114,8 @@ func eachRun(r io.Reader, o Options, columns map[string]Column, yield func(Table
 func (l *log) runsOf(r io.Reader, columns map[string]Column) *tableReader {
 	t := l.names(r, ",;\t")
 	columns = t.named(columns)
-	failIf(errors.Join(checkAt(l.o.At), t.mapped(columns)))
+	failIf(checkAt(l.o.At))
+	t.mapped(columns)
 	sums := t.sums(columns)
 	s := t.survey(columns)
 	t.weak = s.weak

@@ -35,13 +35,13 @@ func readTrainerState(l *log, r io.Reader) {
 		l.fail(0, "not a Trainer's state: want a JSON object with a list named log_history")
 	}
 	s.steps(top)
-	entry := map[string]value{} // reused for each entry
+	entry := l.object(value{}) // reused for each entry
 	history.entries(func(at value) {
 		if !at.is('{') {
 			l.fail(0, "not a Trainer's state: line %d: an entry of log_history is not an object", at.line)
 		}
-		at.members(entry)
-		s.entry(members{l, entry, at.line})
+		entry.read(at)
+		s.entry(entry)
 	})
 }
 
