@@ -141,16 +141,11 @@ func (t *table) counted(ours string, r reading, columns map[string]Column) error
 	case t.countedBy(per) != nil, per == number.PerDevice && t.l.o.Workers > 0 && columns["workers"].Name+columns["replicas"].Name == "", per == number.PerNode && t.l.o.Nodes > 0:
 		return nil
 	case per == number.PerNode:
-		return fmt.Errorf("column %s is the rate of one node: give the number of nodes with --map nodes=COLUMN or --set nodes=N; if it is the rate of all nodes, use %s", clip(r.Name), mapping(ours, r.Name, usual[baseOf(ours)]))
+		return fmt.Errorf("column %s is the rate of one node: give the number of nodes with --map nodes=COLUMN or --set nodes=N; if it is the rate of all nodes, use %s", clip(r.Name), mapping(ours, r.Name, usual[tableUnits[ours]]))
 	}
 	if workers := columns["workers"].Name; workers != "" {
 		return fmt.Errorf("column %s is the rate of one device, but column %s counts nodes, judging by its name: map the number of devices with --map workers=COLUMN; or, if it is the rate of one node, use %s",
-			clip(r.Name), clip(workers), mapping(ours, r.Name, usual[baseOf(ours)]+"/node"))
+			clip(r.Name), clip(workers), mapping(ours, r.Name, usual[tableUnits[ours]]+"/node"))
 	}
-	return fmt.Errorf("column %s is the rate of one device: give the number of devices with --map workers=COLUMN or --set workers=N; if it is the rate of all devices, use %s", clip(r.Name), mapping(ours, r.Name, usual[baseOf(ours)]))
-}
-
-func baseOf(ours string) string {
-	base, _ := baseUnit(ours)
-	return base
+	return fmt.Errorf("column %s is the rate of one device: give the number of devices with --map workers=COLUMN or --set workers=N; if it is the rate of all devices, use %s", clip(r.Name), mapping(ours, r.Name, usual[tableUnits[ours]]))
 }

@@ -14,13 +14,14 @@ var lightningCSV = Extractor{
 }
 
 var lightningTable = &tableFormat{
-	separators: ",",
-	epoch:      "epoch",
-	step:       "step",
-	accuracy:   append(slices.Clone(validation), "val_Accuracy"),
-	rate:       []string{"train/samples_per_sec", "train|samples_per_sec", "train/" + ofDevice, "train|" + ofDevice},
-	seconds:    []string{"train/time", "train|time"},
-	samples:    []string{"train/samples", "train|samples"},
-	rateNote:   "rank 0's rate times the world size, as ThroughputMonitor computes it; the median of its windows",
-	needs:      "neither an accuracy nor a rate among the columns %s; name them with accuracy= and throughput=",
+	separators:  ",",
+	epoch:       "epoch",
+	step:        "step",
+	accuracy:    append(slices.Clone(validation), "val_Accuracy"),
+	rate:        []string{"train/samples_per_sec", "train|samples_per_sec", "train/" + ofDevice, "train|" + ofDevice},
+	seconds:     []string{"train/time", "train|time"},
+	samples:     []string{"train/samples", "train|samples"},
+	secondsNote: "from the first training batch of rank 0 to the last that ThroughputMonitor logged",
+	rateNote:    "rank 0's rate times the world size, as ThroughputMonitor computes it; the median of its windows",
+	needs:       "neither an accuracy nor a rate among the columns %s; name them with accuracy= and throughput=",
 }

@@ -303,7 +303,7 @@ func (s *survey) unitColumns() {
 		}
 		for _, ours := range s.figures {
 			r := s.reads[ours]
-			base, _ := baseUnit(ours)
+			base := tableUnits[ours]
 			var other []string
 			fits := false
 			for _, text := range slices.Sorted(maps.Keys(o.values)) {

@@ -184,14 +184,13 @@ func (l *log) matches(c *compiled, all []match) {
 	if c.Per == "run" && !c.reduces && len(all) > 1 {
 		l.fail(all[1].v.Line, "a second %s; the first is on line %d. Set per = \"step\" or \"epoch\", or reduce", c.Name, all[0].v.Line)
 	}
-	scale, invert := l.scale(c, 1)
-	all = l.settled(c, all, invert)
+	all = l.settled(c, all)
 	l.mixed(c, matchValues(all))
 	note := c.note(len(all))
 	if strings.HasSuffix(c.unit.base, "/s") && !c.unit.steps { // a user who forgot of = "rank" may mean one rank's rate
 		note += ", for all workers together"
 	}
-	l.reducedBy(c, matchValues(all), scale, invert, note)
+	l.reducedBy(c, matchValues(all), l.scale(c, 1), note)
 }
 
 // note returns a description of how a figure was computed from n values.
@@ -272,10 +271,9 @@ func (l *log) ofRanks(c *compiled, bySource map[string][]match) {
 	sources := slices.Sorted(maps.Keys(bySource))
 	_, unnamed := bySource[""]
 	if n := l.o.Workers; n > 1 && len(sources) == n && !unnamed {
-		scale, invert := l.scale(c, 1)
-		total, all := 0.0, []Value{}
+		scale, total, all := l.scale(c, 1), 0.0, []Value{}
 		for _, s := range sources {
-			total += must(reduceValues(c.Reduce, matchValues(bySource[s]), invert)) * scale
+			total += c.reduced(matchValues(bySource[s])) * scale
 			all = append(all, matchValues(bySource[s])...)
 		}
 		if !finite(total) {
@@ -286,10 +284,10 @@ func (l *log) ofRanks(c *compiled, bySource map[string][]match) {
 		l.add(metrics.Event{Figure: f}, scale, all...)
 		return
 	}
-	if len(sources) > 1 || l.o.Workers == 0 {
-		if l.o.Workers == 0 {
-			l.fail(0, "%s is one rank's; give the number of workers, or set of = \"run\"", c.Name)
-		}
+	if l.o.Workers == 0 {
+		l.fail(0, "%s is one rank's; give the number of workers, or set of = \"run\"", c.Name)
+	}
+	if len(sources) > 1 {
 		has := number.Count(len(sources), "rank")
 		if unnamed {
 			has = number.Count(len(sources)-1, "rank") + " and for lines without a rank"
@@ -297,7 +295,7 @@ func (l *log) ofRanks(c *compiled, bySource map[string][]match) {
 		l.fail(0, "%s is one rank's, but the log has it for %s and the run has %s; log it on all ranks or on one, or set of = \"run\"",
 			c.Name, has, number.Count(l.o.Workers, "worker"))
 	}
-	scale, invert := l.scale(c, float64(l.o.Workers))
+	scale := l.scale(c, float64(l.o.Workers))
 	n, note := l.o.Workers, c.note(len(bySource[sources[0]]))
 	if n > 1 {
 		note = fmt.Sprintf("one rank's times %d, not a measured aggregate; %s", n, note)
@@ -306,15 +304,14 @@ func (l *log) ofRanks(c *compiled, bySource map[string][]match) {
 			l.note("%s: one rank's times %d, not a measured aggregate", c.Name, n)
 		}
 	}
-	l.reducedBy(c, matchValues(bySource[sources[0]]), scale, invert, note)
+	l.reducedBy(c, matchValues(bySource[sources[0]]), scale, note)
 }
 
 // scale returns the factor from the log's unit to ours. If the values are one rank's, n is the
-// number of ranks, and the factor includes it; otherwise n is 1. invert is true if the values are
-// times per step and must be inverted.
-func (l *log) scale(c *compiled, n float64) (scale float64, invert bool) {
+// number of ranks, and the factor includes it; otherwise n is 1.
+func (l *log) scale(c *compiled, n float64) float64 {
 	if !c.unit.steps {
-		return c.unit.scale * n, false
+		return c.unit.scale * n
 	}
 	if l.o.WorkerBatch == 0 || l.o.Workers == 0 {
 		l.fail(0, "%s is in %s; for samples/s, give the number of workers and the batch of each", c.Name, c.Unit)
@@ -324,16 +321,16 @@ func (l *log) scale(c *compiled, n float64) (scale float64, invert bool) {
 		batch = l.o.globalBatch()
 	}
 	if c.unit.each {
-		return batch / c.unit.scale * n, true
+		return batch / c.unit.scale * n
 	}
-	return batch * c.unit.scale * n, false
+	return batch * c.unit.scale * n
 }
 
-// reducedBy adds a figure reduced from values, which are step times if invert is true.
-func (l *log) reducedBy(c *compiled, values []Value, scale float64, invert bool, note string) {
-	x := must(reduceValues(c.Reduce, values, invert))
+// reducedBy adds a figure reduced from values.
+func (l *log) reducedBy(c *compiled, values []Value, scale float64, note string) {
 	last := values[len(values)-1].Line
-	switch x *= scale; {
+	x := c.reduced(values) * scale
+	switch {
 	case !finite(x):
 		l.fail(last, "the %s of %s is not a finite number", c.Reduce, c.Name)
 	case c.unit.base == "samples/s" && x <= 0:
@@ -348,12 +345,11 @@ func (l *log) reducedBy(c *compiled, values []Value, scale float64, invert bool,
 	l.add(metrics.Event{Figure: f}, scale, values...)
 }
 
-// reduceValues reduces values to one number. If invert is true, they are step times: the result
-// is the inverse of the reduced time.
-func reduceValues(how string, values []Value, invert bool) (float64, error) {
-	x, err := reduceBy(how, numbers(values))
-	if invert {
+// reduced reduces values to one number. Of step times, it is the inverse of the reduced time.
+func (c *compiled) reduced(values []Value) float64 {
+	x := must(reduceBy(c.Reduce, numbers(values)))
+	if c.unit.each {
 		x = 1 / x
 	}
-	return x, err
+	return x
 }

@@ -33,18 +33,16 @@ func (l *log) copies(c *compiled, bySource map[string][]match) {
 	if c.unit.base == "" && high-low <= 0.02 { // fractions
 		same = true
 	}
+	remedy := "log it on one rank, or let the pattern match that rank's lines only"
 	switch {
 	case low == high, same && (!rate || c.ofRun):
 		return
 	case rate && same:
-		l.fail(0, "ranks print different values of %s (%g on rank %s, %g on rank %s), so none is the run's: write of = \"rank\" to add them up, or of = \"run\" if each is of all workers",
-			c.Name, low, at, high, to)
+		remedy = "write of = \"rank\" to add them up, or of = \"run\" if each is of all workers"
 	case rate:
-		l.fail(0, "ranks print different values of %s (%g on rank %s, %g on rank %s), so none is the run's: write of = \"rank\" to add them up",
-			c.Name, low, at, high, to)
+		remedy = "write of = \"rank\" to add them up"
 	}
-	l.fail(0, "ranks print different values of %s (%g on rank %s, %g on rank %s), so none is the run's: log it on one rank, or let the pattern match that rank's lines only",
-		c.Name, low, at, high, to)
+	l.fail(0, "ranks print different values of %s (%g on rank %s, %g on rank %s), so none is the run's: %s", c.Name, low, at, high, to, remedy)
 }
 
 // fewSettled is the smallest number of values in which a start-up phase is looked for: the first
@@ -53,25 +51,18 @@ const fewSettled = 7
 
 // settled returns the matches without the start-up phase, which would distort the median. For a
 // long time, the rate in a progress bar includes the first steps, in which programs compile.
-func (l *log) settled(c *compiled, all []match, invert bool) []match {
+func (l *log) settled(c *compiled, all []match) []match {
 	if c.Per != "step" || c.Reduce != "median" && c.Reduce != "mean" || len(all) < fewSettled || !strings.HasSuffix(c.unit.base, "/s") && c.unit.base != "s" {
 		return all
 	}
 	values := matchValues(all)
-	whole, err := reduceValues(c.Reduce, values, invert)
-	if err != nil {
-		return all
-	}
-	later, err := reduceValues(c.Reduce, values[len(values)-max(3, len(values)/4):], invert)
-	if err != nil || !finite(later/whole) || within(later, whole, 1.03) || !oneWay(values[:len(values)-len(values)/2]) {
+	whole, later := c.reduced(values), c.reduced(values[len(values)-max(3, len(values)/4):])
+	if !finite(later/whole) || within(later, whole, 1.03) || !oneWay(values[:len(values)-len(values)/2]) {
 		return all
 	}
 	start := 0
-	for ; start < len(values)-3; start++ {
-		x, err := reduceValues(c.Reduce, values[start:start+1], invert)
-		if err == nil && within(x, later, 1.015) {
-			break
-		}
+	for start < len(values)-3 && !within(c.reduced(values[start:start+1]), later, 1.015) {
+		start++
 	}
 	l.note("the first %d of %s of %s are left out as warm-up; to choose others, set reduce = \"last\" or \"max\", or match fewer lines", start, number.Count(len(values), "value"), c.Name)
 	return all[start:]

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
 )
@@ -23,19 +22,22 @@ type reading struct {
 	sure  bool    // the user gave the unit, or the column's name says that it covers all devices
 }
 
-// baseUnit returns the unit in which a figure is stored. is reports whether ours is the name of a
-// figure.
-func baseUnit(ours string) (base string, is bool) {
-	base, is = map[string]string{"throughput": "samples/s", "end_to_end": "samples/s", "train_seconds": "s", "elapsed": "s", "epoch_seconds": "s", "accuracy": "", "rate": "requests/s"}[ours]
-	if i := slices.IndexFunc(modelFigures, func(f metrics.Figure) bool { return f.Name == ours }); i >= 0 {
-		return modelFigures[i].Unit, true
+// tableUnits maps the figures to which columns of a table can be mapped to the units in which they
+// are stored.
+var tableUnits = func() map[string]string {
+	all := map[string]string{"throughput": "samples/s", "end_to_end": "samples/s", "train_seconds": "s", "elapsed": "s", "epoch_seconds": "s", "accuracy": "", "rate": "requests/s"}
+	for _, f := range modelFigures {
+		all[f.Name] = f.Unit
 	}
-	if slices.Contains(loadFigures, ours) {
-		m, err := measure.Find(ours)
-		return m.Unit, err == nil
+	for _, name := range loadFigures {
+		m, err := measure.Find(name)
+		if err != nil {
+			panic(err)
+		}
+		all[name] = m.Unit
 	}
-	return base, is
-}
+	return all
+}()
 
 // figureIn returns the name of the figure that accepts a unit, for hints; "" if none does.
 func figureIn(d dimension) string {
@@ -52,7 +54,7 @@ func figureIn(d dimension) string {
 // column's name.
 func (l *log) reading(ours string, c Column) (reading, error) {
 	r := reading{Column: c, scale: 1}
-	base, figure := baseUnit(ours)
+	base, figure := tableUnits[ours]
 	if !figure || c.Label {
 		if c.Unit != "" {
 			return r, fmt.Errorf("%s has no unit; write %s", ours, mapping(ours, c.Name, ""))

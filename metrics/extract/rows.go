@@ -152,7 +152,7 @@ func (r *rowsOfRun) last() {
 			continue
 		}
 		f := &metrics.Figure{Name: name, Value: r.reads[name].times(v.Number, scale), Note: r.from(name)}
-		f.Unit, _ = baseUnit(name)
+		f.Unit = tableUnits[name]
 		if name == "train_seconds" {
 			f.Name = r.secondsName()
 		}
@@ -194,8 +194,7 @@ func (r *rowsOfRun) rate() {
 		rates, note = steadyEpochs(rates, note)
 	}
 	r.l.positive(rates)
-	x := must(reduceValues("median", rates, r.reads["throughput"].each))
-	f := metrics.Figure{Name: metrics.FigureThroughput, Value: scaled(x, r.rateScale), Unit: "samples/s", Note: note}
+	f := metrics.Figure{Name: metrics.FigureThroughput, Value: r.reads["throughput"].times(median(rates), r.rateScale), Unit: "samples/s", Note: note}
 	if len(rates) > 1 {
 		f.Reduce = "median"
 	}

@@ -26,11 +26,10 @@ const apartBy = 50
 // shapes checks how each figure changes with the number of workers, and refuses a table if the
 // result suggests a wrong mapping.
 func (s *survey) shapes() {
-	groups := s.runs(bySeries)
-	for _, n := range sorted(groups) {
+	for _, rows := range s.runs(bySeries) {
 		for _, ours := range s.figures {
-			s.mixed(groups[n], ours)
-			s.flat(groups[n], ours)
+			s.mixed(rows, ours)
+			s.flat(rows, ours)
 		}
 	}
 	if s.epochs {
@@ -41,7 +40,7 @@ func (s *survey) shapes() {
 // mixed refuses a table if the values of a column seem to be in two different units.
 func (s *survey) mixed(rows []surveyed, ours string) {
 	r := s.reads[ours]
-	base, _ := baseUnit(ours)
+	base := tableUnits[ours]
 	if r.sure || base == "" || s.epochs {
 		return
 	}
@@ -81,7 +80,7 @@ func (s *survey) mixed(rows []surveyed, ours string) {
 // scaling.
 func (s *survey) flat(rows []surveyed, ours string) {
 	r := s.reads[ours]
-	base, _ := baseUnit(ours)
+	base := tableUnits[ours]
 	if s.loads {
 		return
 	}
@@ -159,7 +158,7 @@ func (s *survey) whole(rows []surveyed) []surveyed {
 		}
 		epochs[r.point]++
 		for i, ours := range s.figures {
-			if base, _ := baseUnit(ours); ours == "epoch_seconds" {
+			if base := tableUnits[ours]; ours == "epoch_seconds" {
 				list[k].values[i] += (r.values[i] - list[k].values[i]) / float64(epochs[r.point]) // running mean
 			} else if base == "s" || !strings.HasSuffix(base, "/s") {
 				list[k].values[i] = r.values[i]
@@ -193,7 +192,7 @@ func (s *survey) scaling(rows []surveyed) string {
 // growing reports whether the work of a run, rate × duration, grows with the workers.
 func (s *survey) growing(rows []surveyed, times string) bool {
 	for _, ours := range s.figures {
-		if base, _ := baseUnit(ours); !strings.HasSuffix(base, "/s") || ours == tokensPerGPU {
+		if base := tableUnits[ours]; !strings.HasSuffix(base, "/s") || ours == tokensPerGPU {
 			continue
 		}
 		rates, seconds := s.medians(s.whole(rows), ours), s.medians(s.whole(rows), times)
@@ -214,10 +213,9 @@ func (s *survey) falling() {
 	if i < 0 || s.reads["accuracy"].sure {
 		return
 	}
-	groups, runs := s.runs(byPoint), 0
-	var from, to float64
-	for _, point := range sorted(groups) {
-		list := s.figure(groups[point], "accuracy")
+	runs, from, to := 0, 0.0, 0.0
+	for _, rows := range s.runs(byPoint) {
+		list := s.figure(rows, "accuracy")
 		if len(list) < 3 {
 			continue
 		}
@@ -261,7 +259,7 @@ func (s *survey) rated() (list []ratedColumn) {
 		}
 		d := dimension{}
 		if r := s.reads[c.mapped]; c.mapped != "" {
-			base, _ := baseUnit(c.mapped)
+			base := tableUnits[c.mapped]
 			d = dimension{unit{base: base, scale: r.scale, steps: r.steps}, r.per}
 			if c.mapped == tokensPerGPU {
 				d.per = number.PerDevice

@@ -40,6 +40,19 @@ type stepField struct {
 	number       *regexp.Regexp
 }
 
+// text returns the number that a line states in the field; ok is false if it states none.
+func (d stepField) text(fields parts) (text string, ok bool) {
+	text, ok = fields[d.theirs]
+	if ok && d.number != nil {
+		m := d.number.FindStringSubmatch(text)
+		if m == nil {
+			return "", false
+		}
+		text = m[1]
+	}
+	return ungrouped(text), ok
+}
+
 // A stepLine is another kind of line in a log of steps, with the function that handles it.
 type stepLine struct {
 	re   *regexp.Regexp
@@ -141,15 +154,8 @@ func (s *stepLog) declared(ln line, step int, fields parts) {
 		f.more(s, ln, step, fields)
 	}
 	for _, field := range f.fields {
-		x, ok := fields[field.theirs]
-		if ok && field.number != nil {
-			m := field.number.FindStringSubmatch(x)
-			if ok = m != nil; ok {
-				x = m[1]
-			}
-		}
-		if ok {
-			s.number(ln.number, field.ours, ungrouped(x), field.scale)
+		if x, ok := field.text(fields); ok {
+			s.number(ln.number, field.ours, x, field.scale)
 		}
 	}
 	if f.ignored != nil {

@@ -24,17 +24,11 @@ func (s *stepLog) otherRank(ln line, m []string) {
 	}
 	for _, name := range compared {
 		for _, field := range s.format.fields {
-			text, ok := fields[field.theirs]
-			if ok = ok && field.ours == name; ok && field.number != nil {
-				m := field.number.FindStringSubmatch(text)
-				if ok = m != nil; ok {
-					text = m[1]
-				}
-			}
-			if !ok {
+			text, ok := field.text(fields)
+			if !ok || field.ours != name {
 				continue
 			}
-			x, ok := parsed(ungrouped(text))
+			x, ok := parsed(text)
 			if list := s.others[ln.source]; ok && len(list) < mostOthers && (list != nil || len(s.others) < mostOthers) {
 				if s.others == nil {
 					s.others = map[string][]float64{}

@@ -47,16 +47,8 @@ const tolerance = 0.05
 // summaries leaves out summary rows. If a summary row is the run and the other rows are its
 // parts, it leaves out the parts.
 func (s *survey) summaries() {
-	all := true
-	for _, r := range s.rows {
-		all = all && r.mark != ""
-	}
-	if all { // the whole table consists of means
+	if !slices.ContainsFunc(s.rows, func(r surveyed) bool { return r.mark == "" }) { // the whole table consists of means
 		return
-	}
-	groups := map[int][]surveyed{}
-	for _, r := range s.rows {
-		groups[r.point] = append(groups[r.point], r)
 	}
 	left := map[string][]surveyed{}
 	leave := func(why string, rows ...surveyed) {
@@ -65,9 +57,9 @@ func (s *survey) summaries() {
 			left[why] = append(left[why], r)
 		}
 	}
-	for _, point := range sorted(groups) {
+	for _, group := range groupedBy(s.rows, func(r surveyed) (int, bool) { return r.point, true }) {
 		var runs, sums, rest []surveyed
-		for _, r := range groups[point] {
+		for _, r := range group {
 			switch {
 			case r.mark == "":
 				runs = append(runs, r)
@@ -110,7 +102,7 @@ func (s *survey) lone(rows []surveyed) bool {
 func (s *survey) adds(parts []surveyed, whole surveyed) bool {
 	rated := false
 	for i, ours := range s.figures {
-		if base, _ := baseUnit(ours); !strings.HasSuffix(base, "/s") {
+		if base := tableUnits[ours]; !strings.HasSuffix(base, "/s") {
 			continue
 		}
 		rated = true
@@ -132,9 +124,7 @@ func (s *survey) unmarkedMeans(leave func(string, ...surveyed)) {
 	if len(s.figures) == 0 || s.epochs {
 		return
 	}
-	groups := s.runs(byPoint)
-	for _, point := range sorted(groups) {
-		rows := groups[point]
+	for _, rows := range s.runs(byPoint) {
 		if len(rows) < 3 || len(rows) > mostValues {
 			continue
 		}

@@ -19,7 +19,7 @@ func (t *table) sums(columns map[string]Column) (list []string) {
 		t.l.fail(0, "no column %q to sum over; the file has %s", t.l.o.Sum, t.names())
 	}
 	for ours, c := range columns {
-		base, figure := baseUnit(ours)
+		base, figure := tableUnits[ours]
 		r := t.reads[ours]
 		switch {
 		case c.Name == t.l.o.Sum:

@@ -2,6 +2,7 @@ package extract
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/csv"
 	"encoding/json"
@@ -60,7 +61,7 @@ func (t *table) survey(columns map[string]Column) *survey {
 	s := &survey{table: t, columns: columns, loads: ofLoads(columns), points: map[string]int{}, series: map[string]int{}, left: map[int]string{}, labelAt: map[int]bool{}}
 	_, s.epochs = columns["epoch"]
 	for _, ours := range slices.Sorted(maps.Keys(columns)) {
-		if _, figure := baseUnit(ours); (figure || ours == "loss") && !columns[ours].Label && ours != "rate" {
+		if _, figure := tableUnits[ours]; (figure || ours == "loss") && !columns[ours].Label && ours != "rate" {
 			s.figures = append(s.figures, ours)
 		}
 	}
@@ -251,25 +252,34 @@ func (s *survey) join() {
 }
 
 // runs groups the rows that count as runs by the number that the function of returns.
-func (s *survey) runs(of func(surveyed) int) map[int][]surveyed {
-	by := map[int][]surveyed{}
+func (s *survey) runs(of func(surveyed) int) [][]surveyed {
 	rows := s.rows
 	if s.joined != nil {
 		rows = s.joined
 	}
+	return groupedBy(rows, func(r surveyed) (int, bool) {
+		_, left := s.left[r.number]
+		return of(r), !left
+	})
+}
+
+// groupedBy returns the rows by the key that the function of returns, in the keys' order. It leaves
+// out rows for which of returns false.
+func groupedBy[K cmp.Ordered](rows []surveyed, of func(surveyed) (K, bool)) (groups [][]surveyed) {
+	by := map[K][]surveyed{}
 	for _, r := range rows {
-		if _, left := s.left[r.number]; !left {
-			by[of(r)] = append(by[of(r)], r)
+		if key, ok := of(r); ok {
+			by[key] = append(by[key], r)
 		}
 	}
-	return by
+	for _, key := range slices.Sorted(maps.Keys(by)) {
+		groups = append(groups, by[key])
+	}
+	return groups
 }
 
 func bySeries(r surveyed) int { return r.series }
 func byPoint(r surveyed) int  { return r.point }
-
-// sorted returns the keys of groups in the order of the table.
-func sorted(groups map[int][]surveyed) []int { return slices.Sorted(maps.Keys(groups)) }
 
 // figure returns the values that the rows have for a figure, without empty cells.
 func (s *survey) figure(rows []surveyed, ours string) (list []float64) {
@@ -287,15 +297,9 @@ type countedMedian struct{ workers, value float64 }
 
 // medians returns the medians of a figure, sorted by the number of workers.
 func (s *survey) medians(rows []surveyed, ours string) (list []countedMedian) {
-	by := map[float64][]surveyed{}
-	for _, r := range rows {
-		if r.workers > 0 {
-			by[r.workers] = append(by[r.workers], r)
-		}
-	}
-	for _, n := range slices.Sorted(maps.Keys(by)) {
-		if median, err := reduceBy("median", s.figure(by[n], ours)); err == nil {
-			list = append(list, countedMedian{n, median})
+	for _, group := range groupedBy(rows, func(r surveyed) (float64, bool) { return r.workers, r.workers > 0 }) {
+		if median, err := reduceBy("median", s.figure(group, ours)); err == nil {
+			list = append(list, countedMedian{group[0].workers, median})
 		}
 	}
 	return list

@@ -14,19 +14,21 @@ import (
 type tableFormat struct {
 	separators string
 	// epoch and step are the names of the columns with the number of the epoch and of the step,
-	// which count from 0.
+	// which count from 0, or epochs from 1 if fromOne is true.
 	epoch, step string
+	fromOne     bool
 	// epochs is true if each row is an epoch and none may be missing.
 	epochs   bool
 	accuracy []string // possible names of the accuracy column
 	losses   []string // columns with the loss of an evaluation
 	// rate lists possible names of the column with the rate in samples/s. A name that ends with
 	// ofDevice is the rate of one device.
-	rate     []string
-	seconds  []string // possible names of the column with the seconds since training began
-	samples  []string // possible names of the column with one rank's samples since training began
-	rateNote string   // description of the rate
-	needs    string   // what a file without an accuracy and a rate lacks, for the error
+	rate        []string
+	seconds     []string // possible names of the column with the seconds since training began
+	samples     []string // possible names of the column with one rank's samples since training began
+	rateNote    string   // description of the rate
+	secondsNote string   // what the seconds of the last row cover
+	needs       string   // what a file without an accuracy and a rate lacks, for the error
 }
 
 // ofDevice is how the names of columns end that have the rate of one device.
@@ -66,7 +68,7 @@ func (f *tableFormat) read(l *log, r io.Reader) {
 		run.row(row)
 	}
 	if run.last.Line > 0 {
-		l.figure("train_seconds", "s", nil, run.last, "from the first training batch of rank 0 to the last that ThroughputMonitor logged")
+		l.figure("train_seconds", "s", nil, run.last, f.secondsNote)
 	}
 	run.rate()
 }
@@ -97,7 +99,11 @@ func (t *tableRun) numbered(row int) (epoch, step int) {
 		t.l.fail(t.line[row], "epoch %d follows epoch %d: rows are missing, or a second run was appended. One file is one run", epoch, t.before)
 	case has:
 		t.before = epoch
-		epoch = t.l.epoch(epoch, 0)
+		first := 0
+		if t.format.fromOne {
+			first = 1
+		}
+		epoch = t.l.epoch(epoch, first)
 	}
 	if step, has = t.whole(row, t.format.step); has {
 		step++
