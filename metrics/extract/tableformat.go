@@ -115,7 +115,7 @@ func (t *tableRun) numbered(row int) (epoch, step int) {
 // epoch, the cell with its number must not be empty.
 func (t *tableRun) whole(row int, column string) (n int, has bool) {
 	if t.format.epochs && column == t.format.epoch {
-		return t.l.whole(t.line[row], t.rows[row][t.at[column]]), true
+		return t.l.whole(t.line[row], strings.TrimSpace(t.rows[row][t.at[column]])), true
 	}
 	v, has := t.value(row, column)
 	if has && (v.Number < 0 || v.Number != float64(int(v.Number)) || v.Number > 1<<40) {
