@@ -15,7 +15,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"math"
 	"slices"
 	"strings"
 
@@ -223,9 +222,6 @@ func (e Extractor) Extract(r io.Reader, o Options) (Content, error) {
 	if err := try(func() { e.read(l, r) }); err != nil {
 		return Content{}, err
 	}
-	if l.invalid != nil {
-		return Content{}, l.invalid
-	}
 	if !l.found {
 		hint := ""
 		if len(l.res.Notes) > 0 {
@@ -252,11 +248,10 @@ func (e Extractor) Extract(r io.Reader, o Options) (Content, error) {
 
 // log is the parser's state while it reads one log.
 type log struct {
-	o       Options
-	res     Content
-	lines   lineSet // the lines from which a value was read
-	found   bool    // an evaluation or a figure was found
-	invalid error   // the first error of an event that metrics.Reader would refuse
+	o     Options
+	res   Content
+	lines lineSet // the lines from which a value was read
+	found bool    // an evaluation or a figure was found
 	// sizes records which message sizes of each collective were seen: bit 0 for out of place, bit
 	// 1 for in place.
 	sizes  map[string]map[float64]uint8
@@ -302,16 +297,6 @@ func (l *log) errorAt(line int, format string, args ...any) error {
 	return &metrics.LineError{File: l.o.File, Line: line, Err: fmt.Errorf(format, args...)}
 }
 
-// validate records the error of an event that metrics.Reader would refuse, if it is the first.
-func (l *log) validate(f *Finding) {
-	if l.invalid != nil {
-		return
-	}
-	if err := f.Event.Validate(); err != nil {
-		l.invalid = l.errorAt(f.Line, "%w", err)
-	}
-}
-
 // maxNotes limits the notes on a log, because a benchmark of a million sizes may cause a note for
 // each of them.
 const maxNotes = 100
@@ -344,7 +329,9 @@ func (l *log) add(e metrics.Event, scale float64, values ...Value) {
 		}
 	}
 	l.found = l.found || e.Evaluation != nil || e.Figure != nil
-	l.validate(&f)
+	if err := e.Validate(); err != nil { // metrics.Reader would refuse it
+		l.fail(f.Line, "%w", err)
+	}
 	l.res.findings.add(f)
 }
 
@@ -353,15 +340,6 @@ func (l *log) label(key string, value any) {
 		l.res.Labels = map[string]any{}
 	}
 	l.res.Labels[key] = value
-}
-
-// scaled returns x converted by the factor scale. For a factor like 1e-6 it divides by 1e6
-// instead of multiplying, so that 20006 µs give exactly 0.020006 s.
-func scaled(x, scale float64) float64 {
-	if parts := math.Round(1 / scale); scale < 1 && 1/parts == scale {
-		return x / parts
-	}
-	return x * scale
 }
 
 // figure appends a figure with the value and unit that the log states. at are its coordinates
@@ -410,50 +388,3 @@ func (l *log) accuracy(e metrics.Event, scale float64, v Value, percent func() s
 	}
 	l.add(e, scale, v)
 }
-
-// reductions are the methods that reduceBy supports.
-var reductions = []string{"last", "mean", "median", "max", "min", "sum"}
-
-// reduceBy reduces values to one number by the method how, one of reductions.
-func reduceBy(how string, values []float64) (float64, error) {
-	if len(values) == 0 {
-		return 0, errors.New("no values to reduce")
-	}
-	sum := 0.0
-	for _, v := range values {
-		sum += v
-	}
-	switch how {
-	case "last":
-		return values[len(values)-1], nil
-	case "mean":
-		return sum / float64(len(values)), nil
-	case "sum":
-		return sum, nil
-	case "max":
-		return slices.Max(values), nil
-	case "min":
-		return slices.Min(values), nil
-	case "median":
-		sorted := slices.Sorted(slices.Values(values))
-		n := len(sorted)
-		return sorted[(n-1)/2]/2 + sorted[n/2]/2, nil
-	}
-	return 0, fmt.Errorf("unknown reduction %q; valid: %s", how, strings.Join(reductions, ", "))
-}
-
-// median returns the median of values in the log's unit; 0 without values.
-func median(values []Value) float64 {
-	x, _ := reduceBy("median", numbers(values))
-	return x
-}
-
-func numbers(values []Value) []float64 {
-	list := make([]float64, len(values))
-	for i, v := range values {
-		list[i] = v.Number
-	}
-	return list
-}
-
-func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }

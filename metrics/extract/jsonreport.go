@@ -52,14 +52,6 @@ func (m members) count(name string) (v Value) {
 	return v
 }
 
-// numbers returns several numbers that each result must have.
-func (m members) numbers(names ...string) (list []Value) {
-	for _, name := range names {
-		list = append(list, m.need(name))
-	}
-	return list
-}
-
 // source returns a member. It is the source function that served.fields calls.
 func (m members) source(name string) (v Value, scale float64, ok bool) {
 	v, ok = m.number(name)

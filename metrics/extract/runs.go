@@ -176,7 +176,6 @@ func (g *tableGroup) yield(t *table, columns map[string]Column, yield func(Table
 		kind, read = "serve", sub.load
 	}
 	read(columns)
-	failIf(one.invalid)
 	sub.when(&one.res, columns, g.blocks)
 	if g.Result = one.res; g.Result.Found() == 0 {
 		one.fail(g.line[0], "no figure in any of the mapped columns")

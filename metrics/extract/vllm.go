@@ -43,8 +43,7 @@ func (l *log) vllmResult(doc value) {
 	}
 	completed := m.count("completed")
 	prompts := m.count("num_prompts")
-	needed := m.numbers("request_throughput", "duration")
-	rate, duration := needed[0], needed[1]
+	rate, duration := m.need("request_throughput"), m.need("duration")
 	failed := prompts.Number - completed.Number
 	if v, ok := m.number("failed"); ok && v.Number != failed {
 		l.fail(v.Line, "%g failed and %g completed are not %g prompts: one of the three is damaged", v.Number, completed.Number, prompts.Number)
