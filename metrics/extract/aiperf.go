@@ -94,14 +94,17 @@ func (m members) aiperfLoad() map[string]float64 {
 	if found == 0 {
 		of, rateName = l.object(config.of["loadgen"]), "request_rate"
 	}
-	if m.aiperfSchedule(config, of); of.scheduled(config) {
+	if of.scheduled(config) {
+		if len(l.o.At) == 0 {
+			l.fail(max(of.line, 1), "requests were sent by a schedule (fixed_schedule), so its concurrency is a limit and not the load; write --at rate=R with the mean rate of the schedule")
+		}
+		l.note("requests were sent by a schedule: the load is the one of --at")
 		return nil
 	}
 	rate, open := of.number(rateName)
 	if !open { // the rate of all users together
 		rate, open = of.number("user_centric_rate")
 	}
-
 	most, limited := of.number("concurrency")
 	for _, name := range []string{"request_rate_ramp_duration", "concurrency_ramp_duration", "rate_ramp", "concurrency_ramp"} {
 		if x := of.of[name]; !x.null() {
@@ -132,17 +135,4 @@ func (m members) aiperfLoad() map[string]float64 {
 func (m members) scheduled(config members) bool {
 	input := m.l.object(config.of["input"])
 	return string(input.of["fixed_schedule"].text) == "true" || string(m.of["type"].text) == `"fixed_schedule"`
-}
-
-// aiperfSchedule fails if AIPerf sent the requests at the times of a trace, because
-// the concurrency in the file is then only a limit. If the user states the load (--at), it adds a
-// note instead.
-func (m members) aiperfSchedule(config, of members) {
-	switch {
-	case !of.scheduled(config):
-		return
-	case len(m.l.o.At) == 0:
-		m.l.fail(max(of.line, 1), "requests were sent by a schedule (fixed_schedule), so its concurrency is a limit and not the load; write --at rate=R with the mean rate of the schedule")
-	}
-	m.l.note("requests were sent by a schedule: the load is the one of --at")
 }

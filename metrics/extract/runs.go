@@ -189,7 +189,7 @@ func (g *tableGroup) yield(t *table, columns map[string]Column, yield func(Table
 func (t *table) labels(row []string, columns map[string]Column) map[string]any {
 	labels := map[string]any{}
 	for ours, c := range columns {
-		if (slices.Contains(TableFigures, ours) || isWhen(ours)) && !c.Label {
+		if (slices.Contains(TableFigures, ours) || slices.Contains(WhenColumns, ours)) && !c.Label {
 			continue
 		}
 		if text := strings.TrimSpace(row[t.at[c.Name]]); text != "" {

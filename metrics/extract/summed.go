@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -28,7 +29,7 @@ func (t *table) sums(columns map[string]Column) (list []string) {
 		case !strings.HasSuffix(base, "/s") || r.each:
 			t.l.fail(0, "rates of parts add up, and %s is none; leave it out", ours)
 		case r.per != "" || ours == tokensPerGPU:
-			t.l.fail(0, "column %s is of one %s by its name, and the parts add up to all of them; write %s", clip(c.Name), number.PerDevice, mapping(figureOfAll(ours), c.Name, usual[base]))
+			t.l.fail(0, "column %s is of one %s by its name, and the parts add up to all of them; write %s", clip(c.Name), number.PerDevice, mapping(cmp.Or(map[string]string{tokensPerGPU: tokensPerSecond}[ours], ours), c.Name, usual[base]))
 		default:
 			list = append(list, c.Name)
 		}
@@ -37,15 +38,6 @@ func (t *table) sums(columns map[string]Column) (list []string) {
 		t.l.fail(0, "rows are epochs, and cannot be summed over %s too; leave epoch out", clip(t.l.o.Sum))
 	}
 	return list
-}
-
-// figureOfAll returns the figure of all devices that corresponds to ours, which may be per
-// device.
-func figureOfAll(ours string) string {
-	if ours == tokensPerGPU {
-		return tokensPerSecond
-	}
-	return ours
 }
 
 // addUp replaces the rows of a run by one row, in which the rates are summed.

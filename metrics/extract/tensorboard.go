@@ -121,6 +121,9 @@ func (l *log) tagRate(tag string, values []scalar, began float64) {
 	var counted []ownCount
 	batch := l.o.globalBatch()
 	for _, s := range values {
+		if s.v.Number < metrics.MinRate {
+			l.fail(0, "tag %s at step %d: a throughput of %g samples/s; want more than 0", tag, s.step, s.v.Number)
+		}
 		rates = append(rates, s.v)
 		if batch > 0 {
 			counted = append(counted, ownCount{float64(s.step) * batch, s.wall - began})
@@ -187,7 +190,7 @@ func tfEvent(data []byte) (wall float64, list []scalar, err error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	wall = float(event.last(1, protowire.Fixed64Type))
+	wall, _ = float(event.last(1, protowire.Fixed64Type))
 	if err := metrics.CheckUnix(wall); err != nil {
 		return 0, nil, fmt.Errorf("its wall time: %w", err)
 	}
@@ -201,48 +204,48 @@ func tfEvent(data []byte) (wall float64, list []scalar, err error) {
 		if err != nil {
 			return 0, nil, err
 		}
-		x := float(value.last(2, protowire.Fixed32Type))
+		x, has := float(value.last(2, protowire.Fixed32Type))
 		if tensor := value.last(8, protowire.BytesType); tensor != nil {
-			if x, err = tfScalar(tensor); err != nil {
+			if x, has, err = tfScalar(tensor); err != nil {
 				return 0, nil, err
 			}
 		}
-		if tag := string(value.last(1, protowire.BytesType)); finite(x) && tag != "" && int64(step) >= 0 {
+		if tag := string(value.last(1, protowire.BytesType)); has && finite(x) && tag != "" && int64(step) >= 0 {
 			list = append(list, scalar{tag, int64(step), wall, Value{Number: x}})
 		}
 	}
 	return wall, list, err
 }
 
-// tfScalar returns the number in a serialised TensorProto without dimensions; NaN for other
-// tensors. Field numbers: dtype 1 (1 is float, 2 is double), tensor_shape 2 with dim 2,
+// tfScalar returns the number in a serialised TensorProto without dimensions; ok is false for
+// other tensors. Field numbers: dtype 1 (1 is float, 2 is double), tensor_shape 2 with dim 2,
 // tensor_content 4, float_val 5, double_val 6.
-func tfScalar(data []byte) (float64, error) {
+func tfScalar(data []byte) (x float64, ok bool, err error) {
 	tensor, err := parseMessage(data)
 	if err != nil || len(tensor.last(2, protowire.BytesType)) > 0 {
-		return math.NaN(), err
+		return 0, false, err
 	}
 	content := tensor.last(4, protowire.BytesType)
 	single := slices.Concat(content, tensor.last(5, protowire.BytesType), tensor.last(5, protowire.Fixed32Type))
 	double := slices.Concat(content, tensor.last(6, protowire.BytesType), tensor.last(6, protowire.Fixed64Type))
 	switch dtype, _ := protowire.ConsumeVarint(tensor.last(1, protowire.VarintType)); {
 	case dtype == 1 && len(single) == 4:
-		return float(single), nil
+		x, ok = float(single)
 	case dtype == 2 && len(double) == 8:
-		return float(double), nil
+		x, ok = float(double)
 	}
-	return math.NaN(), nil
+	return x, ok, nil
 }
 
-// float returns the number in the 4 or 8 bytes of a float32 or a float64; NaN for other lengths.
-func float(data []byte) float64 {
+// float returns the number in the bytes of a float32 or a float64; ok is false for other lengths.
+func float(data []byte) (x float64, ok bool) {
 	switch len(data) {
 	case 4:
-		return widen(math.Float32frombits(binary.LittleEndian.Uint32(data)))
+		return widen(math.Float32frombits(binary.LittleEndian.Uint32(data))), true
 	case 8:
-		return math.Float64frombits(binary.LittleEndian.Uint64(data))
+		return math.Float64frombits(binary.LittleEndian.Uint64(data)), true
 	}
-	return math.NaN()
+	return 0, false
 }
 
 // widen converts a float32 to the float64 with the same shortest decimal form, so that 0.1 stays

@@ -2,7 +2,6 @@ package extract
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -78,5 +77,3 @@ func parseTime(text string) (unix float64, err error) {
 	}
 	return 0, fmt.Errorf("%s is not a time; write 2006-01-02T15:04:05 or seconds since 1970, or map the order of the runs, --map order=COLUMN", clip(text))
 }
-
-func isWhen(ours string) bool { return slices.Contains(WhenColumns, ours) }
