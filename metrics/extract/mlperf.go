@@ -9,7 +9,6 @@ import (
 	"math"
 	"reflect"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics"
@@ -57,27 +56,23 @@ var mllog = regexp.MustCompile(`:::MLLOG (\{.*\})\s*$`)
 // mllogRun is the parser's state for the lines of one process. Times are in ms since the first
 // line of the log.
 type mllogRun struct {
-	l           *log
-	source      string // the process's prefix, which the launcher adds
-	benchmark   string
-	began       int64 // time of the first line, ms since 1970; -1: none yet
-	start, stop Value // times of run_start and run_stop; Line 0: not seen yet
-	status      string
-	counts      map[string]Value // by mlperfCounts
-	evaluations []mllogEvaluation
-	marks       []mllogMark
-	rates       []Value // throughput of tracked_stats
-	stepSeconds []Value // train_step_time of tracked_stats
-	wrong       error   // first error in a line of a process that does not train
-	errors      []mllogEvaluation
+	l             *log
+	source        string // the process's prefix, which the launcher adds
+	benchmark     string
+	began         int64 // time of the first line, ms since 1970; -1: none yet
+	start, stop   Value // times of run_start and run_stop; Line 0: not seen yet
+	status        string
+	train         metrics.Train
+	batch, length int64 // samples per step and tokens per sample; 0: unknown
+	evaluations   []mllogEvaluation
+	marks         []mllogMark
+	rates         []Value // throughput of tracked_stats
+	stepSeconds   []Value // train_step_time of tracked_stats
+	wrong         error   // first error in a line of a process that does not train
+	errors        []mllogEvaluation
+	ranks         Value    // number_of_ranks; Line 0: not stated
+	accelerators  [2]Value // number_of_nodes, accelerators_per_node
 }
-
-// mlperfCounts are the keys of lines that state a count: samples per step, tokens per sample,
-// samples of the two sets, and the workers.
-var mlperfCounts = []string{"global_batch_size", "max_sequence_length", "train_samples", "eval_samples", "number_of_ranks", "number_of_nodes", "accelerators_per_node"}
-
-// count returns what a line states under a key of mlperfCounts; 0 if none does.
-func (m *mllogRun) count(key string) float64 { return m.counts[key].Number }
 
 type mllogEvaluation struct {
 	v      Value
@@ -145,7 +140,7 @@ func (p *mllogProcesses) line(ln line) {
 // process returns the state of the process with this prefix, and creates it if necessary.
 func (p *mllogProcesses) process(source string) *mllogRun {
 	if p.of[source] == nil {
-		p.of[source] = &mllogRun{l: p.l, began: p.began, source: source, counts: map[string]Value{}}
+		p.of[source] = &mllogRun{l: p.l, began: p.began, source: source}
 	}
 	return p.of[source]
 }
@@ -211,18 +206,25 @@ func unread(err error) string {
 // line handles a line of the process that trains, or of one that evaluates.
 func (m *mllogRun) line(n int, e mllogLine) {
 	at := *e.TimeMS - m.began
-	if slices.Contains(mlperfCounts, e.Key) {
-		var count int64
-		if err := json.Unmarshal(e.Value, &count); err != nil || count < 1 {
+	var count int64
+	if into := m.counter(e.Key, &count); into != nil {
+		if err := json.Unmarshal(e.Value, into); err != nil || *into < 1 {
 			m.l.fail(n, "%s is %s; want a whole number, 1 or more", e.Key, clip(string(e.Value)))
 		}
-		m.counts[e.Key] = Value{float64(count), n}
 	}
 	switch e.Key {
 	case "submission_benchmark":
 		if err := json.Unmarshal(e.Value, &m.benchmark); err != nil {
 			m.l.fail(n, "submission_benchmark is not text: %w", err)
 		}
+	case "global_batch_size":
+		m.train.GlobalBatch = int(min(m.batch, math.MaxInt32))
+	case "number_of_ranks":
+		m.ranks = Value{float64(count), n}
+	case "number_of_nodes":
+		m.accelerators[0] = Value{float64(count), n}
+	case "accelerators_per_node":
+		m.accelerators[1] = Value{float64(count), n}
 	case "run_start":
 		m.begin(n, at)
 	case "run_stop":
@@ -231,11 +233,28 @@ func (m *mllogRun) line(n int, e mllogLine) {
 		m.evaluation(n, at, e)
 	case "block_start", "block_stop", "epoch_start", "epoch_stop", "eval_start", "eval_stop":
 		if m.start.Line > 0 {
-			m.marks = append(m.marks, e.mark(at))
+			m.marks = append(m.marks, m.mark(n, at, e))
 		}
 	case "tracked_stats":
 		m.stats(n, e.Value)
 	}
+}
+
+// counter returns where to store the count that a key states, nil if the key is not a count.
+func (m *mllogRun) counter(key string, other *int64) *int64 {
+	switch key {
+	case "global_batch_size":
+		return &m.batch
+	case "max_sequence_length":
+		return &m.length
+	case "train_samples":
+		return &m.train.TrainSamples
+	case "eval_samples":
+		return &m.train.TestSamples
+	case "number_of_ranks", "number_of_nodes", "accelerators_per_node":
+		return other
+	}
+	return nil
 }
 
 func (m *mllogRun) begin(n int, at int64) {
@@ -273,7 +292,7 @@ func (m *mllogRun) evaluation(n int, at int64, e mllogLine) {
 	if m.start.Line == 0 {
 		m.l.fail(n, "eval_accuracy before run_start")
 	}
-	m.evaluations, m.marks = append(m.evaluations, one), append(m.marks, e.mark(at))
+	m.evaluations, m.marks = append(m.evaluations, one), append(m.marks, m.mark(n, at, e))
 }
 
 func (m *mllogRun) stats(n int, text json.RawMessage) {
@@ -303,17 +322,16 @@ func (m *mllogRun) stats(n int, text json.RawMessage) {
 func (m *mllogRun) finish() {
 	l := m.l
 	l.res.StartUnix = float64(m.began) / 1000
-	batch := min(m.count("global_batch_size"), math.MaxInt32)
-	train := metrics.Train{GlobalBatch: int(batch), TestSamples: int64(m.count("eval_samples"))}
-	if m.set() == m.count("train_samples") { // in some benchmarks it is not the size of the training set
-		train.TrainSamples = int64(m.set())
+	train := m.train
+	if !m.setKnown() { // train_samples of bert and gpt3 counts the samples trained on, that of ssd counts batches
+		train.TrainSamples = 0
 	}
 	l.add(metrics.Event{Time: m.start.Number / 1000, Train: &train}, 1e-3, m.start)
 	if m.benchmark != "" {
 		l.label("workload.model", m.benchmark)
 	}
-	if batch > 0 {
-		l.label("global_batch", int64(batch))
+	if m.train.GlobalBatch > 0 {
+		l.label("global_batch", int64(m.train.GlobalBatch))
 	}
 	m.workers()
 	m.evaluate()
@@ -353,15 +371,15 @@ func (m *mllogRun) finish() {
 // workers sets the number of workers. The logs of MLPerf HPC state the number of ranks, of
 // accelerators, or both.
 func (m *mllogRun) workers() {
-	ranks, each := m.counts["number_of_ranks"], m.counts["accelerators_per_node"]
-	devices := m.count("number_of_nodes") * each.Number
+	nodes, each := m.accelerators[0], m.accelerators[1]
+	devices := nodes.Number * each.Number
 	switch {
-	case devices > metrics.MaxRanks || ranks.Number > metrics.MaxRanks:
-		m.l.note("the log states %.4g workers, more than %d; the number is not used", max(devices, ranks.Number), metrics.MaxRanks)
-	case devices > 0 && ranks.Line > 0 && devices != ranks.Number:
-		m.l.note("the log has %g ranks and %g accelerators, so the number of workers is not known", ranks.Number, devices)
-	case ranks.Line > 0:
-		m.l.workersAre(int(ranks.Number), "number_of_ranks", ranks.Line)
+	case devices > metrics.MaxRanks || m.ranks.Number > metrics.MaxRanks:
+		m.l.note("the log states %.4g workers, more than %d; the number is not used", max(devices, m.ranks.Number), metrics.MaxRanks)
+	case devices > 0 && m.ranks.Line > 0 && devices != m.ranks.Number:
+		m.l.note("the log has %g ranks and %g accelerators, so the number of workers is not known", m.ranks.Number, devices)
+	case m.ranks.Line > 0:
+		m.l.workersAre(int(m.ranks.Number), "number_of_ranks", m.ranks.Line)
 	case devices > 0:
 		m.l.workersAre(int(devices), "number_of_nodes × accelerators_per_node", each.Line)
 	}
@@ -411,7 +429,7 @@ func (m *mllogRun) evaluate() {
 			l.fail(one.v.Line, "eval_accuracy is %d ms earlier than line %d, which it follows", int64(last.Number)-one.at, last.Line)
 		}
 		last = Value{float64(one.at), one.v.Line}
-		e := metrics.Event{Time: seconds, Evaluation: &metrics.Evaluation{Samples: int64(m.count("eval_samples"))}}
+		e := metrics.Event{Time: seconds, Evaluation: &metrics.Evaluation{Samples: m.train.TestSamples}}
 		if one.epoch < largestEpoch {
 			e.Evaluation.Epoch = int(math.Ceil(one.epoch))
 		}

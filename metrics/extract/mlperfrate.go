@@ -12,18 +12,19 @@ import (
 // mllogMark is a line of the log that states the progress of the training.
 type mllogMark struct {
 	key                  string
-	at                   int64   // ms since the first line
+	at                   int64 // ms since the first line
+	line                 int
 	epoch, samples, step float64 // NaN: not stated
 }
 
-func (e mllogLine) mark(at int64) mllogMark {
+func (m *mllogRun) mark(n int, at int64, e mllogLine) mllogMark {
 	number := func(x *float64) float64 {
 		if x == nil || !(*x >= 0 && *x <= largestNumber) {
 			return math.NaN()
 		}
 		return *x
 	}
-	return mllogMark{key: e.Key, at: at, epoch: number(e.Metadata.Epoch), samples: number(e.Metadata.Samples), step: number(e.Metadata.Step)}
+	return mllogMark{key: e.Key, at: at, line: n, epoch: number(e.Metadata.Epoch), samples: number(e.Metadata.Samples), step: number(e.Metadata.Step)}
 }
 
 const (
@@ -37,18 +38,21 @@ const (
 
 // set returns the samples per epoch; 0 if unknown.
 func (m *mllogRun) set() float64 {
-	n := m.count("train_samples")
+	n := float64(m.train.TrainSamples)
 	switch m.benchmark {
 	case "bert", "gpt3": // here train_samples counts the samples trained on
 		return 0
 	case "ssd", "retinanet":
-		if near(n*m.count("global_batch_size")/openImages) || near(n/openImages) {
+		if near(n*float64(m.batch)/openImages) || near(n/openImages) {
 			return openImages
 		}
 		return 0
 	}
 	return n
 }
+
+// setKnown reports whether train_samples is the size of the training set.
+func (m *mllogRun) setKnown() bool { return m.set() == float64(m.train.TrainSamples) }
 
 // samples returns the number of samples trained on up to a mark; ok is false if the log does not
 // tell.
@@ -59,13 +63,13 @@ func (m *mllogRun) samples(at mllogMark) (x float64, ok bool) {
 	case !math.IsNaN(at.epoch):
 		switch {
 		case m.benchmark == "gpt3":
-			return at.epoch / m.count("max_sequence_length"), m.count("max_sequence_length") > 0
+			return at.epoch / float64(m.length), m.length > 0
 		case m.benchmark == "bert" || at.epoch >= largestEpoch:
 			return at.epoch, true
 		}
 		return at.epoch * m.set(), m.set() > 0
 	case !math.IsNaN(at.step):
-		return at.step * m.count("global_batch_size"), m.count("global_batch_size") > 0
+		return at.step * float64(m.batch), m.batch > 0
 	}
 	return 0, false
 }
@@ -190,8 +194,8 @@ func (m *mllogRun) between(marks []mllogMark, key string) (rates []float64, whol
 func (m *mllogRun) throughput(own ownRate) {
 	const counts = "the log's own samples over the training time; the median between evaluations or blocks"
 	rates := m.rates
-	if batch := m.count("global_batch_size"); len(m.stepSeconds) > 0 && batch > 0 {
-		x := batch / median(m.stepSeconds)
+	if len(m.stepSeconds) > 0 && m.batch > 0 {
+		x := float64(m.batch) / median(m.stepSeconds)
 		if h := m.l.hold(x, own); h.keep && h.times == 1 && finite(x) {
 			m.l.reduced(stepSeconds, "s", "median", 1, m.stepSeconds, "the train_step_time that the program states; "+h.note)
 			if len(rates) == 0 {
