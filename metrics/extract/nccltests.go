@@ -87,7 +87,7 @@ func readNCCL(l *log, r io.Reader) {
 	t.wrong.judge(l)
 }
 
-// own calls take for the lines of the process that printed the table's header.
+// own limits a rule to the lines of the process that printed the table's header.
 func (t *ncclTable) own(take func(ln line, m []string)) func(line, []string) {
 	return func(ln line, m []string) {
 		if t.columns != nil && ln.source == t.from.source {

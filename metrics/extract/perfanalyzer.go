@@ -163,7 +163,6 @@ func (l *log) perfPrint(data []byte) {
 	}
 }
 
-// run handles the first line of a run.
 func (p *perfPrint) run(ln line, m []string) {
 	if !p.from.takes(ln) {
 		return
@@ -174,7 +173,7 @@ func (p *perfPrint) run(ln line, m []string) {
 	p.batch = Value{float64(p.l.count(ln.number, "a batch of", m[1])), ln.number}
 }
 
-// own calls take for the lines of the process that printed the batch, with the latest report.
+// own limits a rule to the lines of the process that printed the batch. It passes the latest report.
 func (p *perfPrint) own(take func(one *perfReport, ln line, m []string)) func(line, []string) {
 	return func(ln line, m []string) {
 		if p.batch.Line > 0 && ln.source == p.from.source && len(p.reports) > 0 {
