@@ -124,7 +124,7 @@ func (t *table) next() (row []string, line int, err error) {
 // missing value (NA, nan, none, null).
 func (t *table) value(row int, column string) (v Value, ok bool) {
 	i, has := t.at[column]
-	if !has {
+	if !has || column == "" { // "" means that there is no such column; pandas writes an index without a name
 		return v, false
 	}
 	text := strings.TrimSpace(t.rows[row][i])

@@ -32,6 +32,8 @@ func TestMutantsOf(t *testing.T) {
 		{"return 0, false, err", nil},
 		{"return 0, fmt.Errorf(s, i+1)", []string{"1 -> 2", "1 -> 0", "i+1 -> i-1"}},
 		{"return -x, err", []string{"-x -> x"}},
+		{"return strconv.ParseFloat(s[1:], 64)", []string{"1 -> 2", "1 -> 0"}},
+		{"return math.IsInf(-x, 1)", []string{"-x -> x"}},
 		{"return 0, nil", []string{"0 -> 1"}},
 		{"return T{max: 7}", []string{"7 -> 8", "7 -> 6"}},
 	} {

@@ -206,11 +206,15 @@ func (f *finder) visit(node ast.Node) bool {
 	case *ast.CommClause:
 		f.drop(n.Body)
 	case *ast.CallExpr:
-		if fun, ok := n.Fun.(*ast.Ident); ok && fun.Name == "make" {
+		switch f.text(n.Fun) {
+		case "make":
 			if len(n.Args) == 2 {
 				ast.Inspect(n.Args[1], f.visit)
 			}
 			return false // a capacity only affects speed
+		case "strconv.ParseFloat", "math.IsInf": // the second is 64, or a number of which only the sign counts
+			ast.Inspect(n.Args[0], f.visit)
+			return false
 		}
 	}
 	return true
