@@ -24,8 +24,9 @@ type Backend interface {
 	// Name returns the name that the records of its attempts have.
 	Name() string
 
-	// Attached reports whether its attempts end with the command that started them, so that surveying them is
-	// cheap. Other attempts belong to a scheduler, which is asked as rarely as possible.
+	// Attached reports whether its attempts end with the command that started them, so that
+	// surveying them is cheap. Other attempts belong to a scheduler, which is queried as rarely as
+	// possible.
 	Attached() bool
 
 	// Limits returns how fast attempts may be begun.
@@ -73,7 +74,7 @@ type (
 
 	// An Allocator runs attempts on the nodes of an allocation that the command is in.
 	Allocator interface {
-		// Enclosing reads the allocation from the command's environment; nil if there is none.
+		// Enclosing reads the allocation from the command's environment; nil: none.
 		Enclosing(getenv func(string) string) (*Allocation, error)
 		// Inside returns what runs attempts on the allocation's nodes.
 		Inside() Carrier
@@ -270,7 +271,7 @@ func Loads(ctx context.Context, b Backend, todo []Todo) ([][]Todo, error) {
 	return each(todo), nil
 }
 
-// A keeper opens the backend that looks after attempts.
+// A keeper opens the backend that manages attempts.
 type keeper func(name string) (Backend, error)
 
 // anyone returns a backend for attempts of other commands.
@@ -292,7 +293,7 @@ func knowing(b Backend) keeper {
 }
 
 // Enclosing returns the allocation that this command runs in, from the first backend that recognises one in the
-// environment; nil if there is none.
+// environment; nil: none.
 func Enclosing(getenv func(string) string) (*Allocation, error) {
 	for _, name := range slices.Sorted(maps.Keys(backends)) {
 		b, err := anyone(name)
@@ -322,8 +323,8 @@ func NewCarrier(o Options) (Carrier, error) {
 	return a.Inside(), nil
 }
 
-// names returns the rules for names in an attempt's records: its backend's or, for a backend without rules,
-// those of a backend whose allocations it may use; nil if there are no rules.
+// names returns the rules for names in an attempt's records. They come from its backend or, if that
+// has no rules, from a backend whose allocations it may use. nil: no rules.
 func (r *Record) names() NameChecker {
 	b, err := anyone(r.Backend)
 	if c, ok := b.(NameChecker); ok || err != nil || !b.Attached() {
@@ -348,9 +349,9 @@ func (r *Record) attached() bool {
 	return err == nil && b.Attached()
 }
 
-// Begin starts a load of outstanding runs. If the scheduler refuses them, its message becomes the attempts'
-// verdict, and there is no error. A refusal that is only about the number of jobs is an error: the attempts can
-// be submitted again later.
+// Begin starts a load of outstanding runs. If the scheduler refuses them, its message becomes the
+// attempts' verdict, and Begin returns no error. A refusal that is only about the number of jobs is
+// an error: the attempts can be submitted again later.
 func Begin(ctx context.Context, b Backend, load []Todo) ([]*Attempt, error) {
 	begun, err := b.Begin(ctx, load)
 	var refused Refusal

@@ -42,7 +42,7 @@ type Outcome struct {
 	Unread int
 }
 
-// A failing scheduler is asked at growing intervals, and not forever.
+// Limits for queries of a failing scheduler, which become less frequent.
 const (
 	maxFailures = 10 // cycles in a row that may fail before Drive gives up
 	maxBackOff  = 8  // times the interval, at most
@@ -261,9 +261,9 @@ func (r *driver) occupies(s State) bool {
 	return !s.Status.Terminal() && r.own(s) && r.Backend.Occupies(s)
 }
 
-// ours reports whether to watch an attempt under way to its end: every attempt that a scheduler has accepted,
-// including those of earlier commands; of attached attempts only those started here, since another command's
-// end with it.
+// ours reports whether to watch an attempt under way to its end: every attempt that a scheduler has
+// accepted, including attempts of earlier commands. Of attached attempts, it watches only its own,
+// because another command's attempts end with that command.
 func (r *driver) ours(s State) bool {
 	return r.occupies(s) && (!r.Backend.Attached() || r.mine[s.Run])
 }

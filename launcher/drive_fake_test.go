@@ -19,7 +19,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
-// Times are those of a synctest bubble. Surveys come every 30 s, and a job takes 50 s.
+// Times are in a synctest bubble. There is a survey every 30 s, and a job takes 50 s.
 const (
 	interval = 30 * time.Second
 	lasts    = 50 * time.Second
@@ -233,7 +233,8 @@ func TestDriveRefusedForGood(t *testing.T) {
 	})
 }
 
-// A scheduler that does not answer is asked at growing intervals, and not forever; running attempts continue.
+// A scheduler that does not answer is queried at growing intervals, up to a limit; running attempts
+// continue.
 func TestDriveUnreachable(t *testing.T) {
 	for _, c := range []struct {
 		name     string

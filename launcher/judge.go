@@ -12,15 +12,15 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// Evidence is what is known about an attempt at one moment, on any backend. A backend embeds it in a type with
-// its own facts, and judges its attempts by one pure function of that type.
+// Evidence has the facts about an attempt at one moment that all backends know. A backend embeds it
+// in a type with its own facts, and judges its attempts by one pure function of that type.
 type Evidence struct {
 	Ranks  int           // that the plan asks for
 	Limit  time.Duration // of the run's time
 	Traces Traces
 	Now    time.Time
 
-	Cancelled bool // a person asked for its end
+	Cancelled bool // the user cancelled it
 }
 
 // Evidence returns the attempt's evidence. Its present is by the clock that recorded the
@@ -33,8 +33,8 @@ func (a *Attempt) Evidence(t Traces) Evidence {
 	return e
 }
 
-// FileGrace is how late a run's last events may appear on this host after its end: shared file systems cache
-// folders for up to a minute.
+// FileGrace is the maximum delay with which a run's last events appear on this host after its end:
+// shared file systems cache folders for up to a minute.
 const FileGrace = 90 * time.Second
 
 // Exited judges an attempt by the record of its end that the batch script, or the command
@@ -88,8 +88,8 @@ func (e Evidence) Completed(end time.Time) (metrics.Status, string) {
 	case e.Traces.Stopped >= e.Ranks:
 		return metrics.Incomplete, WithReason(e.Traces.Cause, "ended before its full length")
 	case !e.Cancelled && e.Now.Sub(end) < FileGrace:
-		// An srun that is told to end while it starts its tasks also exits with 0, so a cancelled run does not
-		// wait for more events.
+		// An srun that is cancelled while it starts its tasks also exits with 0, so a cancelled run
+		// does not wait for more events.
 		return metrics.Running, "ended; its last events have not appeared yet"
 	}
 	return metrics.Incomplete, WithReason(e.Traces.Cause, fmt.Sprintf("%d of %s wrote no stop event", e.Ranks-e.Traces.Stopped, number.Count(e.Ranks, "rank")))

@@ -12,9 +12,10 @@ import (
 	"github.com/scalebench/scalebench/metrics/redact"
 )
 
-// Key returns the key of the digests that replace a study's secrets. Freeze puts it in the study's folder, so
-// that points keep their names with another database or home folder. A study without a key gets the one next to
-// the database, which earlier versions used, or that of another study in the runs folder, or a new one.
+// Key returns the key of the digests that replace a study's secrets. Freeze puts it in the study's
+// folder, so that points keep their names with another database or home folder. A study without a
+// key gets the one next to the database, which earlier versions used, or the key of another study
+// in the runs folder, or a new one.
 func Key(folder rundir.Study, database string) (redact.Key, error) {
 	if folder == "" { // unknown so far
 		return redact.ReadKey(redact.KeyFile(database))
@@ -106,7 +107,7 @@ func Adopt(plan *study.Plan, folder rundir.Study, database string) error {
 			add(p)
 		}
 	}
-	// Run folders may be purged while the plan remains.
+	// Continue if a run folder is missing: users or clean-up jobs may have deleted it.
 	if before, err := ReadPlan(folder); err == nil {
 		for _, p := range before.Points {
 			add(p.Point)

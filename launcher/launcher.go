@@ -24,7 +24,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
-// A Record is the content of attempt.json: what is known of an attempt before it starts.
+// A Record is the content of attempt.json: the facts about an attempt that are known before it
+// starts.
 type Record struct {
 	ID        string `json:"id"`      // "STUDY/POINT-r1-a1"
 	Backend   string `json:"backend"` // Backend.Name
@@ -49,7 +50,7 @@ type Record struct {
 	// Programs are the SHA-256 of the files in the programs folder, by name.
 	Programs map[string]string `json:"programs,omitempty"`
 	// Resume is the checkpoint from which the program continues, written by attempt ResumedAttempt; "" and 0 if
-	// there is none.
+	// none exists.
 	Resume         string `json:"resume,omitempty"`
 	ResumedAttempt int    `json:"resumed_attempt,omitempty"`
 	// Own holds the SHA-256 of the user's files in the own folder, by name.
@@ -57,7 +58,7 @@ type Record struct {
 	// Of the command that drives a local attempt.
 	PID      int    `json:"pid,omitempty"`
 	PIDStart string `json:"pid_start,omitempty"` // since a pid alone may be reused
-	PIDSpace string `json:"pid_space,omitempty"` // where the pid holds, see worker.PIDSpace
+	PIDSpace string `json:"pid_space,omitempty"` // where the pid is valid, see worker.PIDSpace
 }
 
 // A Submission is the content of job.json: the scheduler's answer.
@@ -74,8 +75,8 @@ type Verdict struct {
 	Status metrics.Status `json:"status"`
 	Detail string         `json:"detail,omitempty"`
 	Job    *metrics.Job   `json:"job,omitempty"`
-	// FailedNodes are the job's nodes of which one or more failed, after
-	// metrics.NodeFailed: as few as the run's own records leave possible.
+	// FailedNodes are the job's nodes that may have failed, if the status is metrics.NodeFailed: as
+	// few as the run's own records leave possible.
 	FailedNodes []string `json:"failed_nodes,omitempty"`
 }
 
@@ -83,7 +84,7 @@ type Verdict struct {
 // attempt is ended, so that the attempt is not restarted even if the scheduler forgets it.
 type Cancellation struct {
 	Unix float64 `json:"unix"` // seconds since the epoch
-	Host string  `json:"host"` // on which that was asked
+	Host string  `json:"host"` // host of the command
 }
 
 // An Exit is the content of exit-N.json: the record that the batch script (or the local launcher) writes at its
@@ -106,8 +107,8 @@ type Attempt struct {
 	Point      study.Point
 	Record     Record
 	Submission *Submission   // nil until the scheduler's answer is recorded
-	Cancelled  *Cancellation // nil unless `cancel` was asked to end it
-	Verdict    *Verdict      // nil until it has ended and somebody looked
+	Cancelled  *Cancellation // nil unless the user cancelled it
+	Verdict    *Verdict      // nil until a command has found that it ended
 	// Unreadable is why the folder cannot be read, or nil. The other fields are then from an earlier read or,
 	// if there was none, from the folder's name: Run, Number, and the point's ID and repeat. The attempt may
 	// have ended or be under way.
@@ -169,9 +170,9 @@ func each(todo []Todo) [][]Todo {
 	return loads
 }
 
-// Create writes the folder of a new attempt at a planned point. r holds the backend's part of the record. extra
-// adds files before the folder gets its final name: at is where the files are now, and a.Run where they will
-// be. The error is fs.ErrExist if another command created the attempt first.
+// Create writes the folder of a new attempt at a planned point. r holds the backend's part of the
+// record. extra adds files before the folder gets its final name: at is their present folder, and
+// a.Run the final one. The error is fs.ErrExist if another command created the attempt first.
 func (c Creator) Create(t Todo, r Record, extra func(at rundir.Folder, a *Attempt) error) (*Attempt, error) {
 	final := c.Folder.Run(t.Point.ID, t.Point.Repeat, t.Number)
 	f, err := framework.Find(t.Point.Framework)

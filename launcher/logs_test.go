@@ -132,8 +132,8 @@ func TestFollowNoLink(t *testing.T) {
 	}
 }
 
-// All commands name the same log of a run: rank 0's, or the job's if rank 0 has none or printed nothing before
-// the run ended.
+// All commands name the same log of a run: rank 0's, or the job's if rank 0's log is missing or was
+// empty when the run ended.
 func TestLogToLookAt(t *testing.T) {
 	for name, test := range map[string]struct {
 		rank, job string // contents; "-": no such file

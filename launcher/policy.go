@@ -33,8 +33,9 @@ type Choice struct {
 	// Done reports a good result from elsewhere: the store, after the run
 	// folders were purged.
 	Done func(point string, repeat int) bool
-	// Asked holds the attempts that existed when the command was given. A run whose latest attempt is among
-	// them and failed is restarted because the command asks for it; the policy decides about later attempts.
+	// Asked has the attempts that existed when the command started. A run whose latest attempt is
+	// among them and failed is restarted because the command asks for it; the policy decides about
+	// later attempts.
 	Asked map[rundir.Folder]bool
 	// Cancelled also restarts runs that `cancel` has ended.
 	Cancelled bool
@@ -112,9 +113,9 @@ func (c Choice) Left(states []State) int {
 	return n
 }
 
-// edge returns where in its block a run is placed: the unconstrained point starts every first of two blocks and
-// ends every second. Drift of the machine shows in the difference of the two, and favours each side equally
-// often, without extra runs.
+// edge returns the position of a run in its block: the unconstrained point starts every first of
+// two blocks and ends every second. Drift of the machine shows in the difference of the two, and
+// favours each side equally often, without extra runs.
 func edge(p study.Planned) int {
 	switch {
 	case !p.Unconstrained:
@@ -125,8 +126,8 @@ func edge(p study.Planned) int {
 	return 1
 }
 
-// lot returns a run's place within its block. It is derived from the seed of its repeat: different for every
-// repeat, and independent of the runs still to be started.
+// lot returns the random number by which a run is placed within its block. It is derived from the
+// seed of its repeat: different for every repeat, and independent of the runs still to be started.
 func lot(p study.Point) uint64 {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s", p.Seed, p.ID))
 	return binary.BigEndian.Uint64(sum[:])
@@ -154,7 +155,7 @@ func (c Choice) EndedBadly(states []State) []BadEnd {
 	return list
 }
 
-// A place is a repeat of a point.
+// A place identifies a repeat of a point.
 type place struct {
 	point  string
 	repeat int
@@ -244,7 +245,7 @@ func failedNodes(tried []State) []string {
 
 // suspects returns which of a job's nodes may have failed, and a text about it. Slurm says that a node failed,
 // but not which one. Supervisors on the other nodes were ended properly and recorded it, so those without a
-// record since their start were on the failed node. If there are none, all nodes are suspects.
+// record since their start were on the failed node. If none exist, all nodes are suspects.
 func suspects(nodes, silent []string, detail string) ([]string, string) {
 	var list []string
 	for _, node := range nodes {

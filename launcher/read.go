@@ -26,7 +26,8 @@ func readJSON(run rundir.Folder, path string, into any) (ok bool, err error) {
 	return decode(path, text, err, into)
 }
 
-// decode is readJSON for a file whose content was already read.
+// decode parses the content of a JSON file that was already read; the results are the same as
+// readJSON's.
 func decode(path string, text []byte, err error, into any) (ok bool, _ error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -199,8 +200,8 @@ func (a *Attempt) check(e rundir.Attempt) error {
 	return nil
 }
 
-// checkNames returns an error for a record with which the scheduler's commands cannot be
-// asked, or would be asked about other jobs too.
+// checkNames returns an error for a record with invalid names, with which the scheduler's commands
+// would fail or return other jobs.
 func (r *Record) checkNames() error {
 	names := r.names()
 	if names == nil {
@@ -248,7 +249,7 @@ func (r *Record) checkJob(id, cluster string) error {
 	return nil
 }
 
-// maxMembers bounds a pack: no plan has more runs.
+// maxMembers is the maximum number of attempts in a pack; no plan has more runs.
 const maxMembers = 100_000
 
 // check for records that were added later.

@@ -9,7 +9,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
-// Remarks reads the user's tags and note of a run; ok is false if there are none.
+// Remarks reads the user's tags and note of a run; ok is false if none exist.
 func Remarks(run rundir.Folder) (r metrics.Remarks, ok bool, err error) {
 	ok, err = readJSON(run, run.Remarks(), &r)
 	if err == nil && ok {
@@ -20,7 +20,7 @@ func Remarks(run rundir.Folder) (r metrics.Remarks, ok bool, err error) {
 	return r, ok, err
 }
 
-// Remark writes them down. The caller holds the study's lease.
+// Remark writes the user's tags and note of a run. The caller must have the study's lease.
 func Remark(run rundir.Folder, r metrics.Remarks) error {
 	if r.Tags == nil {
 		r.Tags = []string{}

@@ -42,7 +42,7 @@ func (a *Attempt) ReadAnew(asked framework.Reading, again bool) (*Reread, error)
 	return r, nil
 }
 
-// From names what is read and how: equal names mean equal events.
+// From identifies the output and the patterns that are read: equal names mean equal events.
 func (r *Reread) From() string {
 	text, err := json.Marshal(r.reading)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // resume finds the newest complete checkpoint of the attempts since the last good one, all of which failed: a
-// run that is measured again starts from the beginning. It returns "" if there is none.
+// run that is measured again starts from the beginning. It returns "" if none exists.
 func (c Creator) resume(t Todo) (checkpoint string, attempt int, err error) {
 	for n := t.Number - 1; n > 0; n-- {
 		run := c.Folder.Run(t.Point.ID, t.Point.Repeat, n)

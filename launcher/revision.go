@@ -84,7 +84,7 @@ func environment(home string) []string {
 		"GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_NO_REPLACE_OBJECTS=1", "GIT_TERMINAL_PROMPT=0", "LC_ALL=C")
 }
 
-// A repository holds the paths of its parts.
+// A repository has the paths of the parts of a git repository.
 type repository struct {
 	tree   string // the working tree
 	git    string // its git folder
@@ -140,7 +140,7 @@ func from(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-// show creates a folder that git accepts as the repository's.
+// show creates a folder that git accepts as a repository, with links to the parts of r.
 func (r repository) show(folder string) error {
 	head, err := small(filepath.Join(r.git, "HEAD"))
 	if err != nil {

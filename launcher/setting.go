@@ -40,7 +40,7 @@ func setting(site *study.Site, f framework.Framework, key redact.Key, batch bool
 	return &s
 }
 
-// keyed returns a text of digests, or "" without a key.
+// keyed returns a text with keyed digests of the values, or "" without a key.
 func keyed(key redact.Key, text string) string {
 	if len(key) == 0 {
 		return ""

@@ -16,7 +16,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
-// A State is the status of one attempt and the facts behind it.
+// A State is the status of one attempt, with the facts from which it follows.
 type State struct {
 	*Attempt
 	Status metrics.Status
@@ -102,7 +102,7 @@ func judge(a *Attempt, f Finding) (State, error) {
 		}
 		err := a.conclude(v)
 		if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
-			err = nil // who looks at a colleague's runs: the verdict is the colleague's to write, and is the same
+			err = nil // a user who reads a colleague's runs: the verdict is the colleague's to write, and is the same
 		}
 		return s, err
 	}
@@ -138,7 +138,7 @@ func (a *Attempt) RecordedJob() *metrics.Job {
 	return nil
 }
 
-// conclude writes the last word on an attempt down.
+// conclude writes the final verdict on an attempt to its folder.
 func (a *Attempt) conclude(v Verdict) error {
 	if err := rundir.WriteJSON(a.Run.State(), v, 0o644); err != nil {
 		return err
@@ -147,7 +147,7 @@ func (a *Attempt) conclude(v Verdict) error {
 	return nil
 }
 
-// Fact returns the attempt for the store.
+// Fact returns the attempt's data in the form that the store saves.
 func (s State) Fact() metrics.Run {
 	run := s.Selectable()
 	run.Secrets = secrets(s.Run)
@@ -186,7 +186,8 @@ func NotBegun(plan *study.Plan, folder rundir.Study, attempts []*Attempt) []Unbe
 	return list
 }
 
-// Selectable is like State.Selectable.
+// Selectable returns the planned run in the form that --where conditions test, as State.Selectable
+// does for attempts.
 func (u Unbegun) Selectable() metrics.Run {
 	run := selectable(u.Point, u.First)
 	run.ID, run.Attempt, run.Status = u.First.ID(), 1, metrics.Planned

@@ -15,8 +15,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
-// Traces is what an attempt's latest incarnation has left in its folder so far. It is read from the ends of the
-// event files, so that it is cheap even for long runs.
+// Traces are the files' contents that show how far the latest start of an attempt has got. It is
+// read from the ends of the event files, so that it is cheap even for long runs.
 type Traces struct {
 	Begun   bool // a batch script or local launcher has claimed the incarnation
 	Restart int  // the incarnation, 0-based
@@ -30,8 +30,8 @@ type Traces struct {
 	// Slurm and Script are Slurm's own words in the job's log, and the batch
 	// script's; read of a run that has ended badly alone.
 	Slurm, Script string
-	// Silent are the hosts of which a supervisor has noted neither a signal nor
-	// an end: it still runs, or ended without a last word.
+	// Silent are the hosts on which a supervisor recorded neither a signal nor an end: it still
+	// runs, or ended without a last word.
 	Silent []string
 
 	Phase    string   // for programs without steps: what rank 0 reports as its activity
@@ -94,7 +94,7 @@ func readExit(run rundir.Folder, restart int) (*Exit, error) {
 	return &exit, nil
 }
 
-// A failure is what one process of a run reported; the zero value means none.
+// A failure is an error that one process of a run reported; the zero value means none.
 type failure struct {
 	cause     string
 	rank      int
@@ -162,7 +162,7 @@ func causeOf(e metrics.Event) string {
 }
 
 // logOf returns the log of a rank's program: its own, or that of the first rank of its node if one program
-// starts them all; "" if there is none.
+// starts them all; "": none.
 func logOf(run rundir.Folder, rank int) string {
 	if _, err := os.Stat(run.RankLog(rank)); err == nil {
 		return run.RankLog(rank)
@@ -248,8 +248,8 @@ func (t *Traces) follow(events []metrics.Event) {
 	}
 }
 
-// tail is how much of the end of an event file is read: more than the longest sequence of events between two
-// evaluations.
+// tail is the number of bytes read from the end of an event file: more than the events between two
+// evaluations take.
 const tail = 64 << 10
 
 // ends returns the first event of a file and the events in its last 64 KB. It skips invalid lines, which

@@ -41,9 +41,9 @@ func (c *checker) compare(ctx context.Context, o *outcome, w workload) error {
 	return nil
 }
 
-// pytorchWays trains with PyTorch on a device in each way, for the given number of
-// seconds, and returns the ways. Each has a rate or a reason why it has none. It is an
-// error if no way has a rate.
+// pytorchWays trains with PyTorch on a device in each way, for the given number of seconds, and
+// returns the ways. Each has a rate, or the reason why it could not be measured. It is an error if
+// no way has a rate.
 func (c *checker) pytorchWays(ctx context.Context, device string, w workload, seconds float64) ([]way, error) {
 	pytorch, err := framework.Find("pytorch-ddp")
 	if err != nil {

@@ -92,7 +92,7 @@ func (r *report) count(result string) int {
 	return n
 }
 
-// judge sets the result of the whole check from those of its parts.
+// judge sets the result of the whole check from the results of its parts.
 func (r *report) judge() {
 	switch {
 	case r.count(failed) > 0:

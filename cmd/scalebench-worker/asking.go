@@ -206,7 +206,8 @@ func (r *serving) asker(ctx context.Context, servers []string, expect []byte) (f
 	}, nil
 }
 
-// An exchanged is how to query a service, and how to query a null server with answers of the same size.
+// An exchanged has the functions to query a service, and to query a null server with answers of the
+// same size.
 type exchanged struct {
 	null   []string // options of scalebench-worker null
 	scheme string   // scheme of its URL

@@ -61,7 +61,7 @@ func TestLoadByHand(t *testing.T) {
 			}
 		}
 	}
-	// Two requests in flight are no faster than the service allows.
+	// With two requests in flight, the rate is at most what the service allows.
 	if most := 2 / 0.005; rows[0].Answers > most {
 		t.Errorf("%g answers/s, at most %g can be", rows[0].Answers, most)
 	}

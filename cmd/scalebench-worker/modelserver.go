@@ -44,7 +44,7 @@ func modelServerCommand() *cli.Command {
 // randomModel precedes the name of an untrained model.
 const randomModel = "random:"
 
-// openModel reads or creates a model; key is where its name comes from.
+// openModel reads or creates a model; key is the option or key that named it.
 func openModel(key, name string, seed int64) (*netspec.Trained, error) {
 	untrained, ok := strings.CutPrefix(name, randomModel)
 	if !ok {
@@ -68,7 +68,7 @@ func openModel(key, name string, seed int64) (*netspec.Trained, error) {
 // variable because other users can read command lines.
 const tokenVariable = "SCALEBENCH_SERVE_TOKEN"
 
-// drainTime is how long requests in progress may take after a signal.
+// drainTime is the maximum time that requests in progress may take after a signal.
 const drainTime = 20 * time.Second
 
 func serveModel(c *cli.Context) error {

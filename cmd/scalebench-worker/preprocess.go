@@ -240,7 +240,7 @@ func (r *preprocessing) openStore() (err error) {
 	if r.world.Rank > 0 || r.asked.Cache == "memory" {
 		return nil
 	}
-	note := "objects are never in this node's page cache, so nothing of them is evicted, and no share in memory or from storage is known; what " + r.objects.Endpoint() + " has in its own memory is not known, whatever workload.cache says"
+	note := "objects are never in this node's page cache: workload.cache has no effect, the share read from storage is unknown, and so is what " + r.objects.Endpoint() + " has in its memory"
 	return r.events.Write(metrics.Event{Note: &metrics.Note{Text: note}})
 }
 

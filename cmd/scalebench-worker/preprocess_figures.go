@@ -193,7 +193,7 @@ func verdict(rate float64, list []ceiling, sum *tally) string {
 		why = append(why, fmt.Sprintf("threads were ready to run and had no CPU for %s of their time, so others use these CPUs, or there are more threads than CPUs", number.Percent(delay)))
 	}
 	if blocked := (total - sum.delay - sum.threadCPU()) / total; blocked > 1-near {
-		why = append(why, fmt.Sprintf("threads waited for storage, or for the consumer, for %s of their time while nobody computed in their place: more threads or workers would", number.Percent(blocked)))
+		why = append(why, fmt.Sprintf("threads waited for storage, or for the consumer, for %s of their time while no other thread used their CPUs: more threads or workers would", number.Percent(blocked)))
 	}
 	if sum.fewer > 0 {
 		why = append(why, "there are fewer files than threads")

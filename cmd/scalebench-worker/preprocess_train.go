@@ -14,8 +14,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// openLearner creates the trainer that uses the samples, if the study names a model. The
-// ranks train it together, each on the samples of its own threads.
+// openLearner creates the trainer that uses the samples, if the study names a model. The ranks
+// train it together, each on the samples that its threads prepare.
 func (r *preprocessing) openLearner(ctx context.Context) (err error) {
 	if r.asked.Model == "" {
 		return nil

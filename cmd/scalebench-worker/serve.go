@@ -239,7 +239,7 @@ func (r *serving) cause(ctx context.Context, err error) error {
 	return err
 }
 
-// attempts is how often a replica is started if its port was taken meanwhile.
+// attempts is the number of times that a replica is started if its port was taken meanwhile.
 const attempts = 3
 
 // start starts this rank's replica and waits until it is ready.
@@ -418,7 +418,7 @@ func (r *serving) devices() []string {
 	return []string{variable + "=" + strconv.Itoa(local)}
 }
 
-// room is how many bytes the ranks exchange per rank.
+// room is the number of bytes that each rank contributes to an exchange.
 const room = 64
 
 // exchange sends this rank's text to all ranks, and returns the texts of all ranks, by rank.

@@ -29,7 +29,7 @@ type adviseOptions struct {
 	target    targetFlag
 }
 
-// asked returns the user's requirements as given by the options.
+// asked returns the user's requirements for the advice, as set by options.
 func (o *adviseOptions) asked() query.Wish {
 	w := o.wish
 	w.Question, w.Resources = o.question(), o.resources.Value()
@@ -137,7 +137,7 @@ func (o *adviseOptions) limitFlags() []cli.Flag {
 
 func limitFlag(word string) string { return strings.ReplaceAll(word, "_", "-") }
 
-// within returns the limit of the command line; nil to use the study's.
+// within returns the latency limit that the options set; nil: use the study's limit.
 func (o *adviseOptions) within(c *cli.Context) (*measure.Limit, error) {
 	var words []string
 	for _, word := range measure.Percentiles() {

@@ -150,7 +150,7 @@ func sharedTable(name, measure string) string {
 	return text.String()
 }
 
-// facts are the values of a quantity by output; NaN: the output has none.
+// facts are the values of a quantity by output; NaN: the output lacks it.
 type facts map[string]map[string]float64
 
 func (f facts) add(quantity, output string, value any) {

@@ -198,7 +198,7 @@ func hintHelp(command string) string {
 	return fmt.Sprintf("`%s --help` shows what is valid.", strings.TrimSpace(command))
 }
 
-// helpMeasures is the topic of help that is no command.
+// helpMeasures is the only help topic that is not a command.
 const helpMeasures = "measures"
 
 // helpCommand puts help into the list of commands and into completion, and lists the

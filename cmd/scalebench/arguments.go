@@ -77,7 +77,7 @@ func parse(app *cli.App, words []string) (invocation, error) {
 	return p.line, nil
 }
 
-// wordParser is the state of parse.
+// wordParser is the state while the words of a command line are parsed.
 type wordParser struct {
 	line  invocation
 	level []*cli.Command // commands that the next operand may name; nil inside a leaf
@@ -127,6 +127,9 @@ func (p *wordParser) flag(app *cli.App, words []string) (used int, err error) {
 func split(known map[string]cli.Flag, word string) ([]setFlag, error) {
 	if rest, ok := strings.CutPrefix(word, "--"); ok {
 		name, value, has := strings.Cut(rest, "=")
+		if name == "metric" {
+			name = "measure" // some commands had the flag under this name, which stays valid
+		}
 		f, ok := known[name]
 		if !ok { // --x is equivalent to -x
 			return nil, &unknownFlagError{name: "--" + name}

@@ -141,8 +141,8 @@ func TestArgumentsInAnyOrder(t *testing.T) {
 	}
 }
 
-// Values are told from operands before the command is known, so a flag name must mean the
-// same in every command.
+// The parser separates values from operands before it knows the command, so a flag name must mean
+// the same in every command.
 func TestFlagNamesAgree(t *testing.T) {
 	app := newApp(&session{stdout: io.Discard, stderr: io.Discard})
 	takes := map[string]bool{}

@@ -28,7 +28,7 @@ func costCommand(s *session) *cli.Command {
 		Flags: append(append([]cli.Flag{siteFlag(&o.Site)}, selectionFlags(&o.Selection)...),
 			mixFlag(&o.Mix),
 			baselineFlag(&o.baseline),
-			&cli.StringFlag{Name: "metric", Aliases: []string{"m"}, Destination: &o.Measure, DefaultText: "the time", Usage: "compare the cost with the `MEASURE` and show the Pareto front; services: the rate for the cost of an answer, rate_within_limit or requests_per_second"},
+			&cli.StringFlag{Name: "measure", Aliases: []string{"m"}, Destination: &o.Measure, DefaultText: "the time", Usage: "compare the cost with the `MEASURE` and show the Pareto front; services: the rate for the cost of an answer, rate_within_limit or requests_per_second"},
 			&cli.StringFlag{Name: "per", Destination: &o.Per, Value: "run", Usage: "time and cost per `WORK`: run or epoch"},
 			&cli.GenericFlag{Name: "target", Value: &o.target, DefaultText: "no target", Usage: "time and cost until `TARGET` is reached, instead of --per: an accuracy such as 0.75, or loss=2"},
 			&cli.StringFlag{Name: "clock", Destination: &o.Clock, Value: "train", Usage: "`CLOCK` to use: train (from the start of training) or job (from the job's start to its end)"},

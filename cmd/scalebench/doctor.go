@@ -66,7 +66,7 @@ func runDoctor(ctx context.Context, s *session, o doctorOptions) error {
 			f.Verdict, f.Advice = cluster.NotTested, "on a login node of a cluster, give the site file: --site FILE (scalebench site init writes one)"
 			err = nil
 		} else {
-			err = &schedulerError{err: err, hint: "Nothing is left behind; repeat the command later."}
+			err = &schedulerError{err: err, hint: "No job or file remains; repeat the command later."}
 			if gone.Queued() {
 				err = &schedulerError{err: gone, hint: "A probe job (scalebench-doctor-…) may be in the queue anyway. It ends by itself within minutes of starting; `squeue --me` shows it."}
 			}

@@ -29,9 +29,9 @@ const (
 )
 
 // BenchmarkEfficiency measures the two-rank scaling efficiency of the native trainer and of
-// PyTorch's DistributedDataParallel over gloo on this machine, which needs two idle CPUs:
-// the throughput of two single-threaded ranks over twice that of one. All four trainings
-// stay alive and take turns while the others are stopped, so that disturbances affect all
+// PyTorch's DistributedDataParallel over gloo on this machine, which needs two idle CPUs: the
+// throughput of two single-threaded ranks divided by twice the throughput of one. All four
+// trainings stay alive and take turns while the others are stopped, so that disturbances affect all
 // of them alike.
 //
 // mlp's gradient is 14.7 MB, ResNet-20's 1.1 MB.

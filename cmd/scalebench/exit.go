@@ -49,7 +49,7 @@ type usageError struct {
 func (e *usageError) Error() string { return e.err.Error() }
 func (e *usageError) Unwrap() error { return e.err }
 
-// usagef is a usageError without a hint.
+// usagef returns a usageError without a hint.
 func usagef(format string, a ...any) error {
 	return &usageError{err: fmt.Errorf(format, a...)}
 }
@@ -92,7 +92,7 @@ type openError struct{ why string }
 
 func (e *openError) Error() string { return "not decided: " + e.why }
 
-// Is gives it the exit code of errUndecided.
+// Is makes errors.Is treat an openError as errUndecided, so that it has the same exit code.
 func (e *openError) Is(target error) bool { return target == errUndecided }
 
 // schedulerError reports that the scheduler did not answer. A refusal is a usageError

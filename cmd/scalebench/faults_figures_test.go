@@ -156,9 +156,9 @@ func (f *findings) rightFigures(run func(args ...string) (string, int), a *launc
 	}
 }
 
-// rate returns the throughput after warm-up: that of one epoch, each of whose steps is the
-// mean of those at its position in all epochs. Without epochs of equal length (the last may
-// be incomplete), all steps have the same position.
+// rate returns the throughput after warm-up. It averages the steps at each position over all
+// epochs, and returns the throughput of the resulting epoch. Without epochs of equal length (the
+// last may be incomplete), all steps have the same position.
 func (w *wrote) rate(warmup int) float64 {
 	length := 1
 	if len(w.epochs) > 0 && w.epochs[0] < len(w.durations) {

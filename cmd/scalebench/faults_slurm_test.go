@@ -47,7 +47,7 @@ const (
 // abreast is the number of concurrent faults in each lane.
 var abreast = map[lane]int{alone: 1, onCluster: 4, onThisHost: 3}
 
-// classes are all fault classes; each file defines those of its subject.
+// classes are all fault classes; each file defines the classes of its subject.
 var classes = slices.Concat(toolClasses, daemonClasses, jobClasses, folderClasses,
 	leaseClasses, hostileClasses, limitClasses, strangerClasses, clockClasses, hostClasses, signalClasses, changeClasses, databaseClasses)
 

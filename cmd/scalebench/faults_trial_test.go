@@ -229,7 +229,7 @@ func (tr *trial) skipGrace() {
 	}
 }
 
-// launcherGrace is how long a job may be unknown before it counts as lost.
+// launcherGrace is the time after which an unknown job counts as lost.
 const launcherGrace = 5 * time.Minute
 
 // settle repeats `submit --wait`, or `run`, until there is nothing left to do.

@@ -28,7 +28,7 @@ func newWatch(s *session, what, again string) *watch {
 	return &watch{s: s, what: what, bar: &progress{s: s}, failed: map[string]metrics.Status{}, again: again}
 }
 
-// found is called with the numbers of runs to start and in progress.
+// found shows the numbers of runs to start and in progress; Drive calls it.
 func (w *watch) found(todo, underway int) {
 	if w.total = todo + underway; w.total > 0 {
 		w.bar = w.s.startProgress(w.what, w.total)

@@ -69,8 +69,8 @@ func TestNewKind(t *testing.T) {
 	}
 	// Its measure is stored, followed and selected by its keys like any other: 40
 	// requests/s take 40 ms.
-	has(scalebench(0, "history", "--metric", "answer_p99", "--where", "workload.load = 40 AND workload.model = 'small'"), "40.0 ms")
-	if out := scalebench(0, "history", "--metric", "answer_p99", "--where", "workload.load = 40"); strings.Contains(out, "20.0 ms") {
+	has(scalebench(0, "history", "--measure", "answer_p99", "--where", "workload.load = 40 AND workload.model = 'small'"), "40.0 ms")
+	if out := scalebench(0, "history", "--measure", "answer_p99", "--where", "workload.load = 40"); strings.Contains(out, "20.0 ms") {
 		t.Errorf("not selected by its own key:\n%s", out)
 	}
 	// It is a curve over any of its keys: twice the load, half as good. Without a

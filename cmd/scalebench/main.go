@@ -21,7 +21,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/clean"
 	"github.com/scalebench/scalebench/metrics/redact"
 
-	// Each backend registers itself.
+	// Importing a backend registers it.
 	_ "github.com/scalebench/scalebench/launcher/backend/local"
 	_ "github.com/scalebench/scalebench/launcher/backend/slurm"
 )

@@ -48,7 +48,8 @@ func runRender(ctx context.Context, s *session, path, site, out string, override
 	if err := os.MkdirAll(out, sharedfs.ModeFolder); err != nil {
 		return err
 	}
-	// All are rendered before the first is written: a folder holds all scripts or none.
+	// Render all scripts before writing the first, so that the folder has either all scripts or
+	// none.
 	if err := launcher.Render(backend, w.Plan, func(string, []byte) error { return nil }); err != nil {
 		return &usageError{err: err}
 	}

@@ -43,7 +43,7 @@ cpus_per_worker = [2, 1]
 		t.Fatalf("run: %v\n%s", err, out)
 	}
 	for _, given := range []string{"1", "2"} {
-		out, err := l.scalebench(t, "runs", "--study", "cpus", "--where", "resources.cpus_per_worker = "+given, "--metric", "cpus", "--format", "csv").Output()
+		out, err := l.scalebench(t, "runs", "--study", "cpus", "--where", "resources.cpus_per_worker = "+given, "--measure", "cpus", "--format", "csv").Output()
 		if err != nil {
 			t.Fatalf("runs: %v\n%s", err, out)
 		}

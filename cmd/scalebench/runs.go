@@ -16,7 +16,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// shownRuns limits the runs that people see by default.
+// shownRuns is the default for the maximum number of runs in a printed list.
 const shownRuns = 50
 
 type runsOptions struct {
@@ -38,7 +38,7 @@ func runsCommand(s *session) *cli.Command {
 			sinceFlag(&o.Since),
 			&cli.StringSliceFlag{Name: "state", Usage: "only runs in `STATE`; may be repeated", Destination: &o.states},
 			whereFlag(&o.Where),
-			&cli.StringSliceFlag{Name: "metric", Usage: "show the `MEASURE`, such as step_p95 or one that runs report; may be repeated", Destination: &o.metrics},
+			&cli.StringSliceFlag{Name: "measure", Aliases: []string{"m"}, Usage: "show the `MEASURE`, such as step_p95 or one that runs report; may be repeated", Destination: &o.metrics},
 			&cli.IntFlag{Name: "limit", Usage: "only the newest `N` runs; 0 for all", Destination: &o.Limit, DefaultText: fmt.Sprintf("%d for people, all in CSV and JSON", shownRuns)},
 		},
 		Action: func(c *cli.Context) error {

@@ -25,7 +25,7 @@ func scalingCommand(s *session) *cli.Command {
 			measure.CostPerMillion + " prints what a million answers of a service cost by the site\n" +
 			"file's prices, -m " + measure.CostPerMillionSamples + " what a million samples cost.",
 		Flags: append(o.flags(), o.axisFlag(), atFlag(&o.at), siteFlag(o.Prices),
-			&cli.StringFlag{Name: "metric", Aliases: []string{"m"}, Destination: &o.Measure, Usage: "only the `MEASURE`, such as step_p95 or one that runs report"}),
+			&cli.StringFlag{Name: "measure", Aliases: []string{"m"}, Destination: &o.Measure, Usage: "only the `MEASURE`, such as step_p95 or one that runs report"}),
 		Action: func(c *cli.Context) error {
 			o.Study = c.Args().First()
 			return runScaling(c.Context, s, o)

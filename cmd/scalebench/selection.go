@@ -24,7 +24,7 @@ func sinceFlag(to *string) cli.Flag {
 	return &cli.StringFlag{Name: "since", Usage: "only runs recorded at `TIME` or later: 2026-11-21 (its first moment, local time), 2026-11-21T15:04:05Z, or how long ago: 12h, 7d", Destination: to}
 }
 
-// metricFlag names the measure to follow.
+// metricFlag returns the flag that names the measure to follow.
 func metricFlag(name *string) cli.Flag {
-	return &cli.StringFlag{Name: "metric", Destination: name, Value: measure.Throughput, Usage: "the `MEASURE`, such as throughput, step_p95 or to_0.75; scalebench help measures lists them"}
+	return &cli.StringFlag{Name: "measure", Aliases: []string{"m"}, Destination: name, Value: measure.Throughput, Usage: "the `MEASURE`, such as throughput, step_p95 or to_0.75; scalebench help measures lists them"}
 }

@@ -58,7 +58,7 @@ func (s *session) write(path string, content []byte, perm fs.FileMode) (err erro
 	return err
 }
 
-// put writes a file that everyone may read.
+// put writes a file with permissions for everyone to read.
 func (s *session) put(path string, content []byte) error {
 	return s.write(path, content, sharedfs.ModeOpen)
 }
@@ -118,7 +118,7 @@ func (s *session) forPeople() bool {
 	return s.format != table.FormatCSV && s.format != table.FormatJSON
 }
 
-// printEither prints one table for people and another for programs.
+// printEither prints the table people or, if the format is CSV or JSON, the table programs.
 func (s *session) printEither(people, programs *table.Table) error {
 	if s.forPeople() {
 		return s.print(people)

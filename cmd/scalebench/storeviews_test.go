@@ -82,7 +82,8 @@ func line(series, measure string, at any, runs int, median *float64, base any, s
 	return fmt.Sprintf("%s|%s|%s|%d|%s|%s|%s", series, measure, place(at), runs, number(median), place(base), number(speedup))
 }
 
-// sameLine reports whether two lines are equal but for the rounding of their numbers: 1e-9.
+// sameLine reports whether two lines are equal, except for relative differences of numbers up to
+// 1e-9.
 func sameLine(a, b string) bool {
 	return slices.EqualFunc(strings.Split(a, "|"), strings.Split(b, "|"), func(a, b string) bool {
 		x, err := strconv.ParseFloat(a, 64)

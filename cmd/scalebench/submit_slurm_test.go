@@ -29,11 +29,11 @@ func cpu(b *testing.B, who int) float64 {
 	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e6
 }
 
-// BenchmarkSlurmSubmission measures what scalebench adds to a submission: 200 jobs of
-// `scalebench submit` on a real cluster, with its CPU time separate from that of its sbatch
-// processes, and then the same 200 scripts with sbatch alone. The jobs wait in a partition
-// that is down. The kernel takes most of our CPU time for creating and syncing run folders:
-// TMPDIR=/dev/shm shows the rest.
+// BenchmarkSlurmSubmission measures what scalebench adds to a submission: 200 jobs of `scalebench
+// submit` on a real cluster, with its CPU time and that of its sbatch processes listed separately,
+// and then the same 200 scripts with sbatch alone. The jobs wait in a partition that is down. The
+// kernel takes most of our CPU time for creating and syncing run folders: TMPDIR=/dev/shm shows the
+// rest.
 func BenchmarkSlurmSubmission(b *testing.B) {
 	const jobs = 200
 	b.Setenv("PATH", realPath)

@@ -24,7 +24,7 @@ type untilOptions struct {
 
 const untilCategory = "With --until-decided"
 
-// flags returns the options of the commands that measure.
+// flags returns the options of `run` and `submit` for measuring until the question is decided.
 func (o *untilOptions) flags() []cli.Flag {
 	return append([]cli.Flag{
 		&cli.BoolFlag{Name: "until-decided", Destination: &o.on, DisableDefaultText: true, Usage: "check the results after each batch of runs, and measure only what may still change the answer of advise"},
@@ -47,7 +47,7 @@ func (o *untilOptions) questionFlags(category string) []cli.Flag {
 	}
 }
 
-// asked returns the requested study with as many repeats as the design allows.
+// asked returns a request for the study, with the maximum number of repeats that the design allows.
 func (o *untilOptions) asked(c *cli.Context, command *workspace.Command, site string) (workspace.Request, error) {
 	words := c.Args().Slice()
 	for _, name := range []string{"max-repeats", "max-node-hours", "stop-by", "deadline", "budget", "min-efficiency", "target", "measure", "compare"} {
@@ -86,7 +86,7 @@ func (o *untilOptions) overrides() (list []string) {
 	return list
 }
 
-// of reports whether a study is measured until its question is decided.
+// of reports whether the options or the study request to measure until its question is decided.
 func (o *untilOptions) of(st *study.Study) (bool, error) {
 	if o.set && !st.UntilDecided {
 		return false, usagef("--max-repeats, --max-node-hours, --stop-by and a question go with --until-decided")

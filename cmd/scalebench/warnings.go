@@ -31,7 +31,7 @@ import (
 // both; --verbose prints all; JSON always includes all.
 
 const (
-	// inFull is the number of warnings printed per kind.
+	// inFull is the number of warnings of one kind that are printed completely.
 	inFull = 2
 	// lineLength limits the characters of a printed warning about data.
 	lineLength = 120

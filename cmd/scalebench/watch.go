@@ -135,10 +135,10 @@ type viewer struct {
 	window query.Window
 }
 
-// tick is the interval between looks at runs on this machine.
+// tick is the interval at which the state of runs on this machine is read.
 const tick = time.Second
 
-// draw fills the terminal with as much of the table as fits.
+// draw prints the part of the table that fits on the terminal.
 func (v *viewer) draw() error {
 	width, height := 80, 24
 	if out, ok := v.s.stdout.(*os.File); ok {
@@ -162,7 +162,7 @@ func (v *viewer) page(width, height int) []string {
 }
 
 // keys returns the keys pressed, one by one and without echo, until restore is called.
-// Without a terminal there are none.
+// Without a terminal, no keys arrive.
 func (s *session) keys(ctx context.Context) (keys chan byte, restore func(), err error) {
 	keys = make(chan byte)
 	in, ok := s.stdin.(*os.File)

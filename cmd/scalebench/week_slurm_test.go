@@ -77,7 +77,7 @@ var (
 	crowded = regexp.MustCompile(`(?m)^(?:warning|Doubtful): .* ranks on \S+ compute with \d+ threads on .*\n| Doubtful: [^.]* ranks on \S+ compute with \d+ threads on \d+ CPUs[^.]*\.`)
 	because = regexp.MustCompile(`(Provisional because )[^;]* ranks on \S+ compute with \d+ threads on \d+ CPUs(?: \([^)]*\))?; `)
 	// Whether the machine drifts meanwhile is chance.
-	adjusted = regexp.MustCompile(`(?m)^Speedups: ratios of medians from which the drift of the machine is taken out.*\n|, with the drift of the machine taken out`)
+	adjusted = regexp.MustCompile(`(?m)^Speedups: ratios of medians corrected for the machine's drift.*\n|, corrected for the machine's drift`)
 )
 
 // seen compares what a person reads, figures aside where they are measured: every

@@ -7,8 +7,8 @@ import (
 	"runtime/debug"
 )
 
-// stamped is set by the release build (-ldflags -X): `git describe`, or what
-// whoever builds from a tarball calls it.
+// stamped is set by the release build (-ldflags -X): the output of `git describe`, or the name that
+// a packager chose.
 var stamped string
 
 // commit is stamped likewise into the programs of the GPU check.

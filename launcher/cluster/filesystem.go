@@ -28,8 +28,8 @@ func fileSystem(dir string) (string, error) {
 	return mountType(string(mounts), dir)
 }
 
-// mountType finds the mount of a path in /proc/self/mountinfo (proc(5)): the deepest one, and the last of
-// several at the same place.
+// mountType finds the mount of a path in /proc/self/mountinfo (proc(5)): the deepest mount point,
+// and the last of several mounts there.
 func mountType(mounts, path string) (string, error) {
 	best, kind := -1, ""
 	for _, line := range strings.Split(mounts, "\n") {

@@ -57,7 +57,7 @@ func judgeNCCL(n probe.NCCL) (found string, r Verdict, advice string) {
 	}
 	switch {
 	case n.Double:
-		return found, Warn, "this is scalebench's test double; unset SCALEBENCH_NCCL and SCALEBENCH_CUDA"
+		return found, Warn, "this is scalebench's fake library for tests; unset SCALEBENCH_NCCL and SCALEBENCH_CUDA"
 	case n.CuBLASError != "":
 		return found, Warn, "the native trainer needs cuBLAS on GPUs: load the module of CUDA's toolkit, activate the environment of a PyTorch that brings it, or name the file: SCALEBENCH_CUBLAS=/…/libcublas.so.12"
 	}

@@ -15,9 +15,9 @@ import (
 	"github.com/scalebench/scalebench/slurm"
 )
 
-// This file writes a site file from a cluster's description. The file works, but people are expected to edit
-// it: comments next to keys point out doubts, and partitions that cannot be used are commented out with the
-// reason.
+// This file writes a site file from a cluster's description. The file works, but people are
+// expected to edit it: comments next to keys point out what may be wrong, and partitions that
+// cannot be used are commented out with the reason.
 
 // An Interface is a network interface of the host that writes the file.
 type Interface struct {
@@ -57,7 +57,7 @@ func WriteSiteFile(w io.Writer, d *slurm.Description, o Origin) error {
 		}
 	}
 	b.line("")
-	b.comment(`worker = "bin/scalebench-worker" # on a file system that the nodes see (beside scalebench)`)
+	b.comment(`worker = "bin/scalebench-worker" # on a file system that the nodes see (next to scalebench)`)
 	b.comment(`python = "venv/bin/python"       # interpreter of the Python frameworks`)
 	b.comment(`pythons = { keras-horovod = "tf/bin/python" } # for some frameworks only`)
 	b.comment(`modules = ["CUDA/12.4"]          # module load, before the step`)

@@ -27,7 +27,7 @@ type Record struct {
 // maxRecord is the maximum size of looks.json, in bytes.
 const maxRecord = 16 << 20
 
-// Read reads the record in a study's folder. If there is none, it returns an empty record.
+// Read reads the record in a study's folder. If none exists, it returns an empty record.
 func Read(folder rundir.Study) (*Record, error) {
 	text, err := folder.ReadFile(folder.Looks(), maxRecord)
 	if errors.Is(err, fs.ErrNotExist) {

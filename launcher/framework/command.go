@@ -63,7 +63,7 @@ var command = Framework{
 		case c.Start == "node", once(p):
 			wrong["command.start"] = fmt.Sprintf("%q leaves the start of the ranks to the command, and launch = \"torchrun\" starts them itself; keep one of the two", c.Start)
 		case len(readers) > 0 && c.Log == "":
-			wrong["command.log"] = "launch = \"torchrun\" writes [default0]: before every line that a rank prints; let the program write its figures to a file and name that file, or report through scalebench.py"
+			wrong["command.log"] = "launch = \"torchrun\" starts every line of a rank with [default0]:; let the program write its results to a file and name it here, or report through scalebench.py"
 		}
 		if len(readers) == 0 && (c.Log != "" || len(c.Columns) > 0) {
 			wrong["command.log"] = "nothing reads it; name its format in command.extract, or give [[extract]] patterns"

@@ -18,7 +18,7 @@ var deepspeed = Framework{
 	Check: func(p study.Point) map[string]string {
 		wrong := checkPython(deepspeedName, nil, layout{decoders: true, microBatch: true, zero: []int{1, 2, 3}, checkpointing: true}, p)
 		if w := p.Workload.Train; w.Precision == "bf16" && w.Zero == 0 {
-			wrong["workload.precision"] = "without ZeRO, DeepSpeed cannot add up gradients in fp32 beside weights in bf16; set zero = 1, 2 or 3, or precision = \"fp32\""
+			wrong["workload.precision"] = "without ZeRO, DeepSpeed cannot accumulate gradients in fp32 with weights in bf16; set zero = 1, 2 or 3, or precision = \"fp32\""
 		}
 		return wrong
 	},

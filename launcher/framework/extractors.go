@@ -35,10 +35,10 @@ func extractors(c study.Command) (list []extract.Extractor, wrong map[string]str
 		alone := len(c.Extract) == 1 && len(c.Patterns) == 0
 		switch {
 		case name == Time && !alone:
-			wrong[fmt.Sprintf("command.extract[%d]", i)] = "\"time\" reads nothing from the output, and every run is timed anyway: leave it out beside other extractors"
+			wrong[fmt.Sprintf("command.extract[%d]", i)] = "\"time\" reads nothing from the output, and every run is timed anyway; do not combine it with other extractors"
 			continue
 		case name == Recognised && !alone:
-			wrong[fmt.Sprintf("command.extract[%d]", i)] = "\"any\" looks for the one format that the output has: leave it out beside other extractors"
+			wrong[fmt.Sprintf("command.extract[%d]", i)] = "\"any\" looks for the one format that the output has; do not combine it with other extractors"
 			continue
 		case name == Time:
 			continue

@@ -24,7 +24,7 @@ var jax = Framework{
 			wrong["workload.model"] = "jax trains language models only; a model of your own runs under the other Python frameworks, or as a command"
 		}
 		if w := p.Workload.Train; w.Shard > 0 && w.Zero == 0 {
-			wrong["workload.shard"] = "jax shares nothing out unless asked to; set zero = 3, or 1, or leave shard out"
+			wrong["workload.shard"] = "jax shards nothing by default; set zero = 1 or 3, or leave shard out"
 		}
 		return wrong
 	},

@@ -77,12 +77,12 @@ func (l layout) check(name string, p study.Point, wrong map[string]string) {
 		wrong["workload.checkpointing"] = name + " keeps all activations; leave checkpointing out"
 	}
 	if _, own := study.ParseFunction(w.Model); own && w.Checkpointing {
-		wrong["workload.checkpointing"] = "a model of your own keeps the activations that it likes; call torch.utils.checkpoint in it, and leave checkpointing out"
+		wrong["workload.checkpointing"] = "your own model decides which activations it keeps; call torch.utils.checkpoint in it, and leave checkpointing out"
 	}
 	if w.Zero > 0 && !slices.Contains(l.zero, w.Zero) {
 		switch len(l.zero) {
 		case 0:
-			wrong["workload.zero"] = name + " shares nothing out: each rank holds parameters, gradients and the optimizer's state; leave zero out"
+			wrong["workload.zero"] = name + " does not shard: each rank has all parameters, gradients and optimizer state; leave zero out"
 		default:
 			wrong["workload.zero"] = fmt.Sprintf("%s has no stage %d; valid: %s", name, w.Zero, strings.Trim(strings.Join(strings.Fields(fmt.Sprint(l.zero)), ", "), "[]"))
 		}

@@ -39,8 +39,7 @@ var (
 	rateKeys      = []string{"workload.learning_rate", "workload.reference_batch", "workload.scale_learning_rate", batchKey, "workload.scaling"}
 )
 
-// placeholders are all there are, in the order in which the documentation has
-// them.
+// placeholders are all placeholders, in the order of the documentation.
 var placeholders = []placeholder{
 	{name: "workers", value: count(func(s Rank) int { return s.Point.Workers })},
 	{name: "nodes", value: count(func(s Rank) int { return s.Point.Nodes })},
@@ -149,7 +148,7 @@ func set(of func(Rank) int) func(Rank) string {
 // All other braces are left alone, so that JSON need not be escaped.
 var braces = regexp.MustCompile(`\{\{(?:parameters\.)?[a-z_][a-z0-9_]*\}\}|\{(?:parameters\.)?[a-z_][a-z0-9_]*\}`)
 
-// expand puts the values of a run in for the placeholders of a text.
+// expand replaces the placeholders in a text by the values of a run.
 func expand(text string, s Rank) string {
 	return braces.ReplaceAllStringFunc(text, func(found string) string {
 		if name, doubled := strings.CutPrefix(found, "{{"); doubled {

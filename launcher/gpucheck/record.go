@@ -13,7 +13,7 @@ import (
 //go:embed record.json
 var record []byte
 
-// A Record says where and when the check was made, with nothing failed.
+// A Record describes a check on a GPU: machine, time and results.
 type Record struct {
 	Date    string `json:"date"`   // 2006-01-02, UTC
 	Commit  string `json:"commit"` // that was checked

@@ -17,7 +17,7 @@ type Result struct {
 	Failure *Failure `json:"failure,omitempty"` // nil: the check passed
 }
 
-// A Failure holds what is known of a failed check.
+// A Failure describes a failed check.
 type Failure struct {
 	Said        []string     `json:"said"` // the first messages
 	Differences []Difference `json:"differences,omitempty"`

@@ -75,7 +75,7 @@ func residentPages(f *os.File, at int64, length, page int) (n int, err error) {
 }
 
 // fileSystems are the names of file systems by their magic numbers. Most are listed in statfs(2);
-// those of Lustre, GPFS and BeeGFS are from their sources.
+// the numbers of Lustre, GPFS and BeeGFS come from their sources.
 var fileSystems = map[uint32]string{
 	0xef53: "ext4", 0x58465342: "xfs", 0x9123683e: "btrfs", 0x01021994: "tmpfs", 0x858458f6: "ramfs", 0x794c7630: "overlayfs",
 	0x6969: "nfs", 0x0bd00bd0: "lustre", 0x65735546: "fuse", 0x47504653: "gpfs", 0x19830326: "beegfs", 0x00c36400: "ceph",

@@ -11,13 +11,13 @@ type Consumer struct {
 	queue chan struct{}
 	done  chan struct{}
 	each  time.Duration
-	// Results, to be read after it has ended.
+	// Results, valid after it has ended.
 	samples int
 	waited  time.Duration
 	took    time.Duration
 }
 
-// queued is the number of finished samples that may wait before the producing threads block.
+// queued is the maximum number of finished samples in the queue; then the producing threads block.
 const queued = 256
 
 // NewConsumer starts a Consumer that takes at most rate samples per second.
@@ -37,8 +37,8 @@ func (c *Consumer) Take(ctx context.Context, _ Sample) error {
 	}
 }
 
-// ahead is how far the simulated computation may run ahead of the clock before the consumer sleeps.
-// Timers are about this precise.
+// ahead is the time by which the simulated computation may run ahead of the clock before the
+// consumer sleeps. Timers are about this precise.
 const ahead = 2 * time.Millisecond
 
 func (c *Consumer) run() {

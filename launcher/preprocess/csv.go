@@ -153,8 +153,8 @@ func standardise(values []float32) {
 	}
 }
 
-// generateCSV writes rows like those of Criteo's click logs: a label, 13 counts, of which some are
-// missing, and 26 categories, of which a few are frequent.
+// generateCSV writes rows like those of Criteo's click logs: a label, 13 counts, some of which are
+// missing, and 26 categories, a few of which are frequent.
 func generateCSV(n int, seed uint64, create func(string) (io.WriteCloser, error)) error {
 	random := rand.New(rand.NewPCG(seed, 0))
 	frequent := rand.NewZipf(random, 1.2, 1, 1<<20)

@@ -10,9 +10,9 @@ import (
 	"math/rand/v2"
 )
 
-// Test images have 500 × 375 pixels and about 110 kB, like those of ImageNet. They are noise of
-// several scales. Most of it is coarse, as in photographs. White noise would compress worse and
-// take longer to decode.
+// Test images have 500 × 375 pixels and about 110 kB, as in ImageNet. They are noise of several
+// scales. Most of it is coarse, as in photographs. White noise would compress worse and take longer
+// to decode.
 const (
 	noiseWidth   = 500
 	noiseHeight  = 375

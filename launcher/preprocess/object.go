@@ -30,14 +30,13 @@ const (
 	usualRegion   = "us-east-1"
 )
 
-// objectAttempts is how many times a request is sent at most. A request is sent again if it got
-// no answer, or if the answer says that the server is busy or has failed. The pauses are at
-// most 0.2 s, 0.4 s and 0.8 s. If the connection breaks within a body, the request is not
-// repeated.
+// objectAttempts is the maximum number of times that a request is sent. A request is sent again if
+// it got no answer, or if the answer says that the server is busy or has failed. The pauses are at
+// most 0.2 s, 0.4 s and 0.8 s. If the connection breaks within a body, the request is not repeated.
 const objectAttempts = 4
 
-// objectPatience is how long a request may go without a new byte before it fails, retries
-// included.
+// objectPatience is the maximum time without a new byte after which a request fails, including
+// retries.
 const objectPatience = 30 * time.Second
 
 // ObjectAccess holds a server's address and the client's credentials.

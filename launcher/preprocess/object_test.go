@@ -85,7 +85,7 @@ func objectOptions(s Store) Options {
 }
 
 // Objects below the prefix are found, read and prepared like files; opening and reading are timed,
-// and the bytes are those of the objects.
+// and the number of bytes equals the objects' size.
 func TestObjectPass(t *testing.T) {
 	server := serve(t, nil)
 	s := open(t, "s3://samples/images/", access(server.URL))

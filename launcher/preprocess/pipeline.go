@@ -28,7 +28,7 @@ type Options struct {
 	Resize, Crop int
 	// Decoder returns a new decoder for a thread; nil for a format without JPEG.
 	Decoder func() (Decoder, error)
-	// Target is where prepared samples are written to; nil: they are not written.
+	// Target receives the prepared samples; nil: they are not written.
 	Target Target
 	Shard  int64 // size in bytes of each file in Target
 	Store  Store // where the source's files are

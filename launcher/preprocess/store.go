@@ -78,8 +78,7 @@ func (Folder) Open(_ context.Context, file File) (io.ReadCloser, error) {
 // OpenRanges implements Store.
 func (Folder) OpenRanges(_ context.Context, file File) (Ranges, error) { return os.Open(file.Path) }
 
-// A Target is where prepared samples are written to: a folder or an object
-// store.
+// A Target is a folder or object store to which prepared samples are written.
 type Target interface {
 	// Create creates a new file with this name. It returns an error if the file
 	// exists.

@@ -39,7 +39,7 @@ type Training struct {
 	err    error
 }
 
-// Learnt is what a training did with the samples of a pass.
+// Learnt is the result of a training on the samples of a pass.
 type Learnt struct {
 	Steps, Samples int
 	Loss           float64 // sum over the samples of the loss before the step that trains on the sample

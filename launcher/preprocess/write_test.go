@@ -234,8 +234,7 @@ func TestLostAnswer(t *testing.T) {
 	}
 }
 
-// A run that is told to end still removes what it wrote, and the parts of what it did not
-// finish.
+// A cancelled run still removes the objects that it wrote, and the parts of unfinished ones.
 func TestWriteEnded(t *testing.T) {
 	server := serve(t, nil)
 	s := open(t, "s3://samples/ready/run", access(server.URL))

@@ -103,9 +103,9 @@ func (i Identity) text() []byte {
 	return append(text, '\n')
 }
 
-// SameFile reports whether two paths name the same existing file or folder. A file system mounted twice looks
-// like two to the kernel. But the inode number and the change time in nanoseconds come from the server, and a
-// copy shares at most one of them.
+// SameFile reports whether two paths name the same existing file or folder. The kernel treats a
+// file system that is mounted twice as two file systems. But the inode number and the change time
+// in nanoseconds come from the server, and a copy shares at most one of them.
 func SameFile(a, b string) bool {
 	one, err1 := os.Stat(a)
 	two, err2 := os.Stat(b)

@@ -82,8 +82,8 @@ func (s Study) Run(point string, repeat, attempt int) Folder {
 	return Folder(filepath.Join(string(s), fmt.Sprintf("%s-r%d-a%d", point, repeat, attempt)))
 }
 
-// identity matches the end of a point's name: a hash. Something with such a name that is not a folder is in the
-// place of an attempt.
+// identity matches the end of a point's name: a hash. An entry with such a name that is not a
+// folder may replace an attempt.
 var identity = regexp.MustCompile(`-[0-9a-f]{10}$`)
 
 var runName = regexp.MustCompile(`^(.+)-r(\d+)-a(\d+)$`)

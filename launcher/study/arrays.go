@@ -49,12 +49,12 @@ func (s *Shapes) UnmarshalTOML(v any) error {
 			sizes = append(sizes, strconv.FormatInt(n, 10))
 		}
 		if !ok || len(sizes) == 0 {
-			return fmt.Errorf("%s = %.60s; want the sizes behind the batch, each 1 to %d, like [3, 224, 224]", name, fmt.Sprint(t[name]), 1<<20)
+			return fmt.Errorf("%s = %.60s; want the sizes after the batch dimension, each 1 to %d, like [3, 224, 224]", name, fmt.Sprint(t[name]), 1<<20)
 		}
 		words = append(words, name+":"+strings.Join(sizes, ","))
 	}
 	if len(words) == 0 {
-		return fmt.Errorf("names no input; write one with its sizes behind the batch, like { x = [3, 224, 224] }")
+		return fmt.Errorf("names no input; write one with its sizes after the batch dimension, like { x = [3, 224, 224] }")
 	}
 	*s = Shapes(strings.Join(words, " "))
 	return nil

@@ -169,9 +169,9 @@ func TestStageAndPriceProblems(t *testing.T) {
 		"[[prices]]\nper = \"node\"\nhour = 1.0\n":                          "prices[0].currency: missing",
 		"[[prices]]\nper = \"cow\"\nhour = 1.0\ncurrency = \"EUR\"\n":       "prices[0].per: ",
 		"[[prices]]\nper = \"node\"\nhour = -1.0\ncurrency = \"EUR\"\n":     "prices[0].hour: want 0 or more",
-		"[[prices]]\nper = \"node\"\ncurrency = \"EUR\"\nvcpus = 4\n":       "prices[0].vcpus: is what a machine has",
-		"[[prices]]\nper = \"node\"\ncurrency = \"EUR\"\ngpus = 4\n":        "prices[0].gpus: is what a machine has",
-		"[[prices]]\nper = \"node\"\ncurrency = \"EUR\"\nmemory = \"4G\"\n": "prices[0].memory: is what a machine has",
+		"[[prices]]\nper = \"node\"\ncurrency = \"EUR\"\nvcpus = 4\n":       "prices[0].vcpus: is the size of a machine",
+		"[[prices]]\nper = \"node\"\ncurrency = \"EUR\"\ngpus = 4\n":        "prices[0].gpus: is the size of a machine",
+		"[[prices]]\nper = \"node\"\ncurrency = \"EUR\"\nmemory = \"4G\"\n": "prices[0].memory: is the size of a machine",
 	} {
 		problems := siteProblemsOf(t, source)
 		if want == "" && len(problems) > 0 {

@@ -50,9 +50,9 @@ func (c Command) Sealed(key redact.Key) Command {
 	return c.sealed(key, func(_, value string) string { return key.Hide(value) })
 }
 
-// identified returns the command in the form that a point's identity is computed from. Only
-// values that look like secrets are replaced by digests, so that the identity does not
-// depend on the key if there are none.
+// identified returns the command in the form that a point's identity is computed from. Only values
+// that look like secrets are replaced by digests, so that without secrets the identity does not
+// depend on the key.
 func (c Command) identified(key redact.Key) Command {
 	return c.sealed(key, func(name, value string) string { return key.Value(name, value).(string) })
 }

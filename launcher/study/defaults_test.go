@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Old studies leave keys out, so their defaults may never change. The values are those of
+// Old studies leave keys out, so their defaults may never change. The values are copied from
 // docs/reference/study.md.
 func TestDefaults(t *testing.T) {
 	for kind, want := range map[string]map[string]string{

@@ -32,7 +32,7 @@ func idleKeys(p *Point) map[string]idle {
 	_, ownModel := ParseFunction(t.Model)
 	add("workload.model", fmt.Sprintf("model = %q does not use it (language models do)", t.Model), decoder || ownModel, "workload.micro_batch", "workload.zero", "workload.shard", "workload.checkpointing", "workload.accumulate")
 	add("framework", fmt.Sprintf("framework = %q keeps a whole model on each worker, or shares it out with zero (\"command\" divides models)", p.Framework), false, degreeKeys...)
-	add("framework", fmt.Sprintf("framework = %q computes again what checkpointing says (\"command\" has recompute)", p.Framework), false, "workload.recompute")
+	add("framework", fmt.Sprintf("framework = %q recomputes what checkpointing says (\"command\" has recompute)", p.Framework), false, "workload.recompute")
 	_, own := ParseFunction(p.Data.Kind)
 	add("data.kind", fmt.Sprintf("data.kind = %q has no sequences to cut (\"text\" and \"tokens\" have)", p.Data.Kind), p.Data.Sequences() || own && decoder, "workload.sequence")
 	add("data.kind", fmt.Sprintf("the data of %q is not augmented (\"cifar10\" and \"synthetic\" are)", p.Data.Kind), !own && !p.Data.Sequences(), "workload.augment")

@@ -43,8 +43,8 @@ type kind struct {
 	// locate makes further file names of a point absolute, relative to the study's folder;
 	// nil: there are no such file names.
 	locate func(p *Point, folder string)
-	// beside returns the number of non-worker ranks of a run, and the number of extra nodes
-	// for them; nil: there are no such ranks.
+	// The function beside returns the number of non-worker ranks of a run, and the number of extra
+	// nodes for them; nil: the kind has no such ranks.
 	beside func(*Point) (ranks, nodes int)
 }
 

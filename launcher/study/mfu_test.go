@@ -64,9 +64,9 @@ func TestMFUAsked(t *testing.T) {
 	}
 }
 
-// The HFU also counts recomputed operations: all layers for our trainers with
-// checkpointing, and what the study declares for a command.
-// checkpointing, of a command what the study says, or else nobody knows.
+// The HFU also counts recomputed operations: all layers for our trainers with checkpointing, and
+// what the study declares for a command. checkpointing. For a command, it is unknown unless the
+// study declares it.
 //
 // By hand, as above: in the layers are 6·984064 + 1572864 = 7477248 FLOPs, a third of
 // which is 2492416; attention's third is 524288.

@@ -141,8 +141,7 @@ func siteProblemsOf(t *testing.T, source string) Problems {
 	return problems
 }
 
-// says checks that the problems are exactly those of the mistakes, each with its line, in
-// line order.
+// says checks that the problems match the mistakes exactly, each with its line, in line order.
 func says(problems Problems, source string, exactly bool, mistakes ...mistake) error {
 	lines := strings.Split(source, "\n")
 	for _, m := range mistakes {
@@ -255,5 +254,5 @@ var siteMistakes = []mistake{
 	{"[energy]", "per_kwh", `-0.3`, "energy.per_kwh: want 0 or more"},
 	{"[energy]", "co2_per_kwh", `"dirty"`, "energy.co2_per_kwh: want a number"},
 	{"[energy]", "co2", `380.0`, "energy.co2: unknown key"},
-	{"[[prices]]", "vcpus", `4`, "prices[0].vcpus: is what a machine has"},
+	{"[[prices]]", "vcpus", `4`, "prices[0].vcpus: is the size of a machine"},
 }

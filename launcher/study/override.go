@@ -35,8 +35,8 @@ func (o Override) String() string {
 	return text
 }
 
-// OnAxes reports whether overrides only change values of swept keys, repeats, or limits.
-// The runs then belong to the same curves as those of the unchanged file.
+// OnAxes reports whether overrides only change values of swept keys, repeats, or limits. The runs
+// then belong to the same curves as runs of the unchanged file.
 func OnAxes(list []Override) bool {
 	return !slices.ContainsFunc(list, func(o Override) bool {
 		table, key, _ := strings.Cut(o.Path, ".")
@@ -406,8 +406,8 @@ func (e *editor) check(path string) error {
 	return nil
 }
 
-// trace replaces the line numbers of an overridden text by those of the original file, so
-// that problems are reported there.
+// trace converts line numbers of an overridden text to line numbers of the original file, for
+// messages about problems.
 func (l lines) trace(origin []int, list []Override) {
 	for path, line := range l {
 		of := commandLine

@@ -29,7 +29,7 @@ workers = [1, 2]
 batch = [32, 64]
 `
 
-// The text is what a person would have written, and each line maps to its origin.
+// The text looks as if a person had written it, and each line maps to its origin.
 func TestOverrideText(t *testing.T) {
 	for _, test := range []struct {
 		name, source string

@@ -221,8 +221,8 @@ func TestDataIsSwept(t *testing.T) {
 	}
 }
 
-// A text that cannot be passed to a program is rejected before anything runs, wherever it
-// would be passed.
+// A text that cannot be passed to a program is rejected before anything runs, for all ways of
+// passing it.
 func TestTextsThatNoProgramIsGiven(t *testing.T) {
 	const head = "[study]\nname = \"s\"\n[sweep]\nframework = [\"command\"]\nworkers = [1]\n"
 	check := func(place, text string) error {

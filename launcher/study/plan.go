@@ -34,8 +34,8 @@ type Plan struct {
 // Point; the other fields are for the scheduler.
 type Planned struct {
 	Point Point `json:"point"` // in its Command and Own, secrets are replaced by digests
-	// Command and Own are those of the point with their secrets, which running it needs.
-	// They are not recorded.
+	// Command and Own are the point's, but with plain secrets, which are needed to run it. They are
+	// not recorded.
 	Command   Command `json:"-"`
 	Own       Own     `json:"-"`
 	Partition string  `json:"partition"` // "": the cluster's default

@@ -114,7 +114,7 @@ func objectNamed(name string) string {
 	bucket, prefix, _ := strings.Cut(strings.TrimPrefix(name, objectScheme), "/")
 	switch {
 	case !bucketName.MatchString(bucket):
-		return "want s3://BUCKET or s3://BUCKET/PREFIX, with 3 to 63 small letters, digits, dots and hyphens in the bucket's name; the server and the key come from the environment (AWS_ENDPOINT_URL, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY)"
+		return "want s3://BUCKET or s3://BUCKET/PREFIX; BUCKET has 3 to 63 lower-case letters, digits, dots and hyphens; AWS_ENDPOINT_URL names the server"
 	case strings.Contains("/"+prefix+"/", "//") && prefix != "":
 		return "has an empty part in its prefix, between two slashes"
 	}

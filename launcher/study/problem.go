@@ -46,7 +46,7 @@ func (p Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// orNil returns the problems as an error, sorted by line and path; nil if there are none.
+// orNil returns the problems as an error, sorted by line and path; nil: none.
 func (p Problems) orNil() error {
 	if len(p) == 0 {
 		return nil

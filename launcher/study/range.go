@@ -97,9 +97,9 @@ func (r workerRange) values(between bool) (list []reflect.Value) {
 	return list
 }
 
-// Range returns the study's range of workers as text, such as "1..64", and those of its counts
-// that are measured only if the best count is next to them. text is "" if the study lists its
-// worker counts.
+// Range returns the study's range of workers as text, such as "1..64", and the counts in it that
+// are only measured if the best count is next to them. text is "" if the study lists its worker
+// counts.
 func (s *Study) Range() (text string, between []int) {
 	if s.counts == nil {
 		return "", nil

@@ -155,7 +155,7 @@ var (
 	}
 )
 
-// ruleOf returns the rule for the key with this TOML path; false if there is none.
+// ruleOf returns the rule for the key with this TOML path; false: none.
 func ruleOf(k kind, path string) (rule, bool) {
 	for _, rules := range []map[string]rule{k.rules, dataRules, commandRules, resourceRules, sweepRules} {
 		if r, ok := rules[path]; ok {

@@ -135,7 +135,7 @@ func (s *Study) Doubts(plan *Plan) Problems {
 		}
 	}
 	for _, path := range plan.Exposed() {
-		doubt(path, path, "it looks like a secret. Tables and the database have a digest in its place, but point.json and plan.json, which only you can then read, hold it, and so does this file. Put it elsewhere, and name a file or a path without it")
+		doubt(path, path, "it looks like a secret, and this file, point.json and plan.json contain it (only you can read these two). Use a file name or path without it")
 	}
 	for _, a := range s.axes {
 		name, own := strings.CutPrefix(a.path, parameterPrefix)

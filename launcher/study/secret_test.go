@@ -12,8 +12,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/redact"
 )
 
-// secretPlaces are places in a study where a secret can be; MARK stands for it. Keyed
-// places make a digest of it; for the others, the identity includes the value itself.
+// secretPlaces are parts of a study that may contain a secret, marked by MARK. In keyed ones, a
+// digest replaces it; in others, the identity includes the value itself.
 var secretPlaces = []struct {
 	command, parameters string
 	keyed               bool
@@ -131,7 +131,7 @@ func formerly(p Planned, key redact.Key, id string) Point {
 	return old
 }
 
-// Only points that equal those of an earlier version keep their names.
+// Only points that are equal to points of an earlier version keep their names.
 func TestAdopt(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "study.toml")
 	key, other := redact.NewKey(), redact.NewKey()

@@ -193,7 +193,7 @@ func (w *Serve) checkTarget(p *Point, wrong map[string]string) {
 	case w.Target == Process && w.URL != "":
 		wrong["workload.url"] = "would be ignored: target = \"process\" asks no server; leave it out"
 	case w.Target != URL && w.URL != "":
-		wrong["workload.url"] = "would be ignored: target = \"" + w.Target + "\" starts replicas of its own; set target = \"url\" to load a service that runs already"
+		wrong["workload.url"] = "would be ignored: target = \"" + w.Target + "\" starts its own replicas; set target = \"url\" to load a service that runs already"
 	}
 	if !w.Starts() && p.Workers > 1 {
 		wrong["workers"] = "target = \"" + w.Target + "\" starts no replicas; set replicas = [1], and sweep a key of your own for what differs between services"
@@ -271,7 +271,7 @@ func (w Serve) named(framework string) bool {
 	return w.Target == URL || slices.Contains([]string{"command", "vllm", "sglang"}, framework)
 }
 
-// ModelFile returns the model file that the replicas serve; "" if there is none, as for
+// ModelFile returns the model file that the replicas serve; "": none, as for
 // user's programs and services that are already running.
 func (p Point) ModelFile() string {
 	w := p.Workload.Serve

@@ -13,7 +13,7 @@ func serving(keys string) string {
 
 func TestServeProblems(t *testing.T) {
 	for keys, want := range map[string]string{
-		"":                                  "workload.threads: no load; list requests in flight",
+		"":                                  "workload.threads: no load; set threads",
 		"threads = [0]":                     "workload.threads: want 1 to 16384, got 0",
 		"threads = [2, 2]":                  "workload.threads: 2 is listed twice",
 		"rate = [-1]":                       "workload.rate: want requests/s above 0",
@@ -46,8 +46,8 @@ func TestServeProblems(t *testing.T) {
 		"threads = [1]\nduration = \"10ms\"":                                    "workload.duration: want",
 		"threads = [1]\nshape = [3]":                                            `workload.shape: want a table, like { x = [3, 224, 224] }`,
 		"threads = [1]\nshape = {}":                                             `workload.shape: names no input`,
-		"threads = [1]\nshape = { x = [] }":                                     `workload.shape: x = []; want the sizes behind the batch`,
-		"threads = [1]\nshape = { x = [3, 0] }":                                 `workload.shape: x = [3 0]; want the sizes behind the batch`,
+		"threads = [1]\nshape = { x = [] }":                                     `workload.shape: x = []; want the sizes after the batch dimension`,
+		"threads = [1]\nshape = { x = [3, 0] }":                                 `workload.shape: x = [3 0]; want the sizes after the batch dimension`,
 		"threads = [1]\nshape = { x = [1.5] }":                                  `workload.shape: x = [1.5]; want`,
 		"threads = [1]\nshape = { \"a b\" = [3] }":                              `workload.shape: "a b" cannot name an input`,
 		"threads = [1]\npath = \"/p\"\npayload = \"x\"\nshape = { x = [3] }":    "workload.shape: requests to workload.path post the payload as it is",

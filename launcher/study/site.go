@@ -77,8 +77,8 @@ func (s *Site) Private() bool {
 	return len(s.Environment) > 0 || len(s.Setup) > 0 || slices.ContainsFunc(s.Variants, withVariables)
 }
 
-// Secrets returns the values of the site's variables and the parts of its shell lines that
-// look like secrets. For those of a variant, call it on the result of As.
+// Secrets returns the values of the site's variables and the parts of its shell lines that look
+// like secrets. For the secrets of a variant, call it on the result of As.
 func (s *Site) Secrets() []string {
 	var variables []string
 	for _, name := range slices.Sorted(maps.Keys(s.Environment)) {
@@ -272,7 +272,7 @@ func (s *Site) Interpreter(framework string) string {
 
 // nameless is the message for a price that gives a machine's size without naming the
 // machine.
-const nameless = "is what a machine has, and none is named; add machine = \"NAME\", as the price list calls it"
+const nameless = "is the size of a machine, but its name is missing; add machine = \"NAME\", as the price list calls it"
 
 // price checks a price and returns its labels with flat names, so that {workload.batch =
 // 64} and {"workload.batch" = 64} are equal.

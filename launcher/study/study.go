@@ -41,7 +41,7 @@ type Framework struct {
 	// nil, all do.
 	Uses func(Point) []string
 	// Placeholder returns the placeholder, such as {batch}, that a command may contain for
-	// the key with this TOML path; "" if there is none.
+	// the key with this TOML path; "": none.
 	Placeholder func(path string, p Point) string
 }
 

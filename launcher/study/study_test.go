@@ -16,8 +16,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
-// frameworks stand in for those of launcher/framework: one that runs anything, and one with
-// a single model.
+// frameworks replace those of launcher/framework in tests: one runs anything, and one has a single
+// model.
 var frameworks = []Framework{
 	{Name: "native", Check: func(p Point) map[string]string {
 		if p.Workload.Train.Model == "unheard-of" {

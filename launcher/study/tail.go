@@ -43,7 +43,7 @@ func (s *Study) Tails(p *Plan) Problems {
 		most := needed(shares[len(shares)-1])
 		enough := (time.Duration(math.Ceil(float64(most)/rate)) * time.Second).String()
 		doubt := Problem{File: s.File, Line: s.lines["workload.duration"], Path: "workload.duration",
-			Message: fmt.Sprintf("%v at %g requests/s are %.0f requests, too few for %s even if none waited for another; set duration = %q or more, several times that near the capacity, or leave low rates out",
+			Message: fmt.Sprintf("%v at %g requests/s are %.0f requests, too few for %s; set duration = %q or more (several times that near the capacity), or leave low rates out",
 				time.Duration(w.Duration), rate, requests, strings.Join(lacking, " and "), enough)}
 		if !slices.Contains(list, doubt) {
 			list = append(list, doubt)

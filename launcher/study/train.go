@@ -119,7 +119,7 @@ func expandTrain(p *Point) map[string]string {
 	}
 	for _, t := range w.Targets {
 		if w.Until == "targets" && !t.JudgesEvaluations() {
-			wrong["workload.until"] = fmt.Sprintf("\"targets\" ends a run at an accuracy, a loss or a perplexity of its evaluations, and the trainers know no %s: leave until out, and set epochs or max_steps; the time to the target is looked up afterwards", t.Of)
+			wrong["workload.until"] = fmt.Sprintf("\"targets\" ends a run at an accuracy, loss or perplexity, not at %s; leave until out, and set epochs or max_steps (the time to the target is computed afterwards)", t.Of)
 		}
 	}
 	if w.Decay == "step" && len(w.DecayEpochs) == 0 {
@@ -159,7 +159,7 @@ func (p *Point) otherSample() string {
 	case w.Sample == "" || !ours:
 		return ""
 	case sequences && w.Sample != measure.Sequence:
-		return "our own trainers count sequences of language models, and tokens/s besides; set sample = \"sequence\", or leave it out"
+		return "our own trainers count sequences of language models, and also tokens/s; set sample = \"sequence\", or leave it out"
 	case !sequences && w.Sample != measure.Image:
 		return fmt.Sprintf("model = %q is trained on images; set sample = \"image\", or leave it out", w.Model)
 	}

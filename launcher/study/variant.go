@@ -75,7 +75,7 @@ func (s *Site) As(variant string) *Site {
 	return &one
 }
 
-// variant returns the variant with this name; nil if there is none or name is "".
+// variant returns the variant with this name; nil if no variant has it.
 func (s *Site) variant(name string) *Variant {
 	if i := slices.IndexFunc(s.Variants, func(v Variant) bool { return v.Name == name }); i >= 0 && name != "" {
 		return &s.Variants[i]

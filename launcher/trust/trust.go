@@ -42,9 +42,8 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s %s; refusing to use it. %s", e.Path, e.Reason, e.Remedy)
 }
 
-// Check judges paths, and the folders on the way to each. A path that is not
-// there yet is judged by the folders that are. The error is *Error, or that a
-// path cannot be looked at.
+// Check judges paths, and the folders on the way to each. A path that is not there yet is judged by
+// the folders that are. The error is an *Error, or says that a path cannot be examined.
 func Check(paths ...string) error {
 	for _, path := range paths {
 		absolute, err := filepath.Abs(path)

@@ -60,7 +60,7 @@ func diagnose(output string) string {
 }
 
 // exception returns the last exception that is not a launcher's summary of another, and where
-// it was raised; "" if there is none.
+// it was raised; "": none.
 func exception(lines []string) (what, where string) {
 	for i := 0; i < len(lines); i++ {
 		if !frame.MatchString(lines[i]) {
@@ -82,8 +82,8 @@ func exception(lines []string) (what, where string) {
 // inTraceback reports whether a line is between a traceback's first frame and its exception.
 func inTraceback(line string) bool { return line == "" || line[0] == ' ' || line[0] == '\t' }
 
-// raisedAt returns the last place in a traceback that is in a file of the user's, else the
-// last place.
+// raisedAt returns the last line of a traceback that is in one of the user's files, or else the
+// last line.
 func raisedAt(traceback []string) string {
 	last, users := "", ""
 	for _, line := range traceback {
@@ -98,7 +98,7 @@ func raisedAt(traceback []string) string {
 }
 
 // lastWords returns the last line that is not empty; with complaints, the last one that reports
-// an error. "" if there is none.
+// an error. "" if none exists.
 func lastWords(lines []string, complaints bool) string {
 	for _, line := range slices.Backward(lines) {
 		switch last := strings.TrimSpace(line); {

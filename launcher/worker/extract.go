@@ -33,7 +33,7 @@ func collect(s framework.Rank, o output, begun time.Time) error {
 		if errors.Is(err, fs.ErrNotExist) && slices.Contains(s.Point.Command.Extract, framework.Time) {
 			return extractEvents(s, nil, o, begun)
 		}
-		return fmt.Errorf("the program ended with exit code 0 but reported nothing (%w): have it call scalebench.step() of scalebench.py, or name what to read from its output in command.extract (\"time\" records only how long it took)", err)
+		return fmt.Errorf("the program succeeded but reported nothing (%w): call scalebench.step() in it, or set command.extract (\"time\" records only its run time)", err)
 	}
 	return nil
 }

@@ -115,7 +115,7 @@ func TestExtractErrors(t *testing.T) {
 		"nothing":     {nil, map[string]string{"rank-00000.log": "rate: 7\n"}, "rank-00000.log: nothing found by the pattern of throughput"},
 		"cut off":     {nil, map[string]string{"rank-00000.log": "rate 7"}, "nothing found"},
 		"no log":      {nil, nil, "the log to read: open"},
-		"no format":   {func(c *study.Command) { c.Patterns = nil }, map[string]string{"rank-00000.log": "rate 7\n"}, "have it call scalebench.step() of scalebench.py"},
+		"no format":   {func(c *study.Command) { c.Patterns = nil }, map[string]string{"rank-00000.log": "rate 7\n"}, "call scalebench.step() in it"},
 		"no file":     {file, map[string]string{"rank-00000.log": "rate 7\n"}, "without writing "},
 		"two files":   {file, map[string]string{"output/run-1/4.log": "rate 7\n", "output/run-2/4.log": "rate 8\n"}, "names 2 files (4.log, 4.log); one log is one run"},
 		"file":        {file, map[string]string{"output/run-1/4.log": "rate 7\n", "output/run-2/5.log": "rate 8\n"}, ""},

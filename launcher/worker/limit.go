@@ -20,7 +20,7 @@ func limited(p study.Point, perNode bool, cpus int, root fs.FS) error {
 			want, who = want*ranks, "the ranks of a node"
 		}
 		if cpus > want {
-			return fmt.Errorf("%s may run on %d CPUs, not on %d alone, so other values of %s would run the same; set resources.cpu_bind = \"cores\", and on a cluster whose cores have two threads hint = \"nomultithread\" in the site file", who, cpus, want, study.CPUsKey)
+			return fmt.Errorf("%s may use %d CPUs instead of %d, so all values of %s would run the same; set resources.cpu_bind = \"cores\" (and, if cores have two threads, hint = \"nomultithread\" in the site file)", who, cpus, want, study.CPUsKey)
 		}
 	}
 	if !p.Enforces(study.MemoryKey) || p.Resources.Memory == 0 {

@@ -45,8 +45,8 @@ func TestLimitedCPUs(t *testing.T) {
 		want    string
 	}{
 		{false, 3, ""}, {false, 2, ""}, {true, 6, ""},
-		{false, 4, "a rank may run on 4 CPUs, not on 3 alone"},
-		{true, 7, "the ranks of a node may run on 7 CPUs, not on 6 alone"},
+		{false, 4, "a rank may use 4 CPUs instead of 3"},
+		{true, 7, "the ranks of a node may use 7 CPUs instead of 6"},
 	} {
 		err := limited(p, test.perNode, test.cpus, fstest.MapFS{})
 		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {

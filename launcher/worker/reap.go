@@ -90,8 +90,8 @@ func supervisorMark() string {
 	return supervisorVariable + "=" + strconv.Itoa(self.pid) + "." + self.start + "." + PIDSpace()
 }
 
-// reapChildren takes note of the end of adopted children, which would otherwise keep
-// their numbers. Those that spare holds somebody else waits for.
+// reapChildren takes note of the end of adopted children, which would otherwise keep their numbers.
+// It skips those for which spare returns true, because other code waits for them.
 func reapChildren(spare func(pid int) bool) { reap(func(p process) bool { return spare(p.pid) }) }
 
 func reap(spare func(process) bool) (some bool) {

@@ -39,7 +39,7 @@ const (
 // A StagingArea is a user's folder on a node's disk.
 type StagingArea struct {
 	root  string
-	roots []string // root, and others that this user has in the same place
+	roots []string // root, and this user's other roots in the same folder
 }
 
 // A StagedLifetime says how long an item is needed.
@@ -60,7 +60,7 @@ type StagedItem struct {
 	Reused  bool    // it was there already
 }
 
-// A complete is the content of complete.json: what an item's folder holds.
+// A complete is the content of complete.json: describes the content of an item's folder.
 type complete struct {
 	Source    string  `json:"source"`
 	Owner     string  `json:"owner,omitempty"` // "" if it is kept

@@ -132,11 +132,11 @@ func ReadNonce(run rundir.Folder) (nonce string, err error) {
 	return strings.TrimSpace(string(text)), nil
 }
 
-// OpenEvents makes the event file of one writer. It is an error if the file is
-// there already: two processes would then claim one place in the world.
+// OpenEvents makes the event file of one writer. It is an error if the file is there already: two
+// processes would then have the same rank.
 func OpenEvents(run rundir.Folder, writer string, w world.World) (*os.File, error) {
-	// Do not create the folders above: if the runs were moved away, a new run folder would look like the whole
-	// study.
+	// Do not create the folders above: if the runs were moved away, a new folder would be mistaken
+	// for the whole study.
 	if err := os.Mkdir(run.Events(), 0o755); err != nil && !errors.Is(err, os.ErrExist) {
 		return nil, err
 	}

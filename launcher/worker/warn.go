@@ -8,9 +8,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/redact"
 )
 
-// Warn prints a message of the worker. Servers, files and names of others may have a part
-// in its text: what would steer a terminal is escaped, and what looks like a secret is left
-// out.
+// Warn prints a message of the worker. Servers, files and names of others may have a part in its
+// text: control characters are escaped, and secrets are removed.
 func Warn(w io.Writer, text string) {
 	fmt.Fprintln(w, "scalebench-worker:", clean.Lines(redact.Text(text)))
 }

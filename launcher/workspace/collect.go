@@ -177,7 +177,7 @@ func (c *collection) progress(done, total int) {
 	}
 }
 
-// all stores the runs, with their tags and notes.
+// all stores all attempts in the database, with their tags and notes.
 func (c *collection) all(ctx context.Context, states []launcher.State) error {
 	defer func() { c.w.WarnOf(c.warnings) }()
 	defer c.progress(len(states), len(states))
@@ -201,7 +201,7 @@ func (c *collection) all(ctx context.Context, states []launcher.State) error {
 	return nil
 }
 
-// one stores a run and updates the counters.
+// one stores one attempt in the database and updates the counters.
 func (c *collection) one(ctx context.Context, state launcher.State) error {
 	report, err := c.ingest(ctx, state)
 	var run *store.RunError

@@ -88,7 +88,7 @@ func (o *Command) Request(site string, words []string) (Request, error) {
 }
 
 // unused returns an error if an option is set that needs a command (words after --): it
-// is called if there is none.
+// is called if none exists.
 func (o *Command) unused() error {
 	var given []string
 	for _, option := range []struct {

@@ -84,7 +84,7 @@ func (d *Doctor) CheckCluster(ctx context.Context, wait time.Duration, noJob boo
 			creator.Worker = filepath.Join(filepath.Dir(self), creator.Worker)
 		}
 	}
-	// CheckHost has reported a missing worker; the nodes may have it.
+	// Ignore a missing worker: CheckHost has reported it, and the nodes may have one.
 	var err error
 	if creator.Worker, err = filepath.Abs(creator.Worker); err != nil {
 		return nil, err

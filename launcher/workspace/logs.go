@@ -109,7 +109,7 @@ func (l *Log) find() error {
 	return nil
 }
 
-// look reads the run's present state, asking the scheduler.
+// look returns the run's present state; it queries the scheduler.
 func (l *Log) look(ctx context.Context) (launcher.State, error) {
 	list, err := launcher.Attempts(l.run.Study())
 	if err != nil {

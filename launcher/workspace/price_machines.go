@@ -32,7 +32,7 @@ func (t *Tariff) Machines() (list []sensitivity.Machine, warnings []string) {
 			return other.Machine == p.Machine && other.Partition == p.Partition && maps.EqualFunc(other.Where, p.Where, cost.Equal)
 		}
 		if p.Per != cost.PerNode || p.Currency != t.Currency || market(p) != t.prices.Market || slices.ContainsFunc(seen, same) {
-			continue // of the same machine the latest price holds, which Rate finds
+			continue // only the latest price of a machine is valid, which Rate finds
 		}
 		seen = append(seen, p)
 		labels := maps.Clone(p.Where)

@@ -220,9 +220,9 @@ func (t *Tariff) Like(c scaling.Curve, observations []scaling.Observation) func(
 	}
 }
 
-// useOf returns the resources that a run with these labels holds: its parameters by TOML path, and labels from
-// an import. GPUs and CPUs are those that the workers requested; if jobs get whole nodes, the node is priced.
-// An import may set gpus, cpus and gpu_type.
+// useOf returns the resources that a run with these labels occupies: its parameters by TOML path,
+// and labels from an import. GPUs and CPUs are those that the workers requested; if jobs get whole
+// nodes, the node is priced. An import may set gpus, cpus and gpu_type.
 func useOf(workers, nodes int, labels map[string]any) cost.Use {
 	u := cost.Use{Labels: labels}
 	if nodes > 0 {

@@ -13,7 +13,7 @@ import (
 )
 
 // Retry returns which failed and cancelled runs to submit again: those that the names select (all
-// without names) and whose latest attempts match the condition where. If there are none, it tells
+// without names) and whose latest attempts match the condition where. If none exist, it tells
 // the user and returns nil. unread is the number of runs that cannot be read.
 func (k *Work) Retry(ctx context.Context, runs []string, where string) (retry *launcher.Choice, unread int, err error) {
 	choice, err := k.Choice(ctx, false)

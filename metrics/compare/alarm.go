@@ -75,7 +75,7 @@ func Tested(segments []Segment) []Sample {
 	return last.Samples[max(0, len(last.Samples)-newest[len(newest)-1]):]
 }
 
-// latest returns the segment of the last run; nil if there are none.
+// latest returns the segment of the last run; nil: none.
 func latest(segments []Segment) *Segment {
 	if len(segments) == 0 {
 		return nil

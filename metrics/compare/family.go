@@ -74,7 +74,7 @@ func whenUnknown(a, b []scaling.Observation) string {
 	if sets == nil {
 		return ""
 	}
-	return fmt.Sprintf("when the imported runs of %s were made is unknown: anything that changed between A and B looks like a difference between them; for a table, import --map started=COLUMN says when", strings.Join(sets, " and "))
+	return fmt.Sprintf("it is unknown when the imported runs of %s were made, so a change over time may look like a difference; for tables, import --map started=COLUMN", strings.Join(sets, " and "))
 }
 
 // again returns the studies to run again in turns; nil if that would not recreate the sets. asked

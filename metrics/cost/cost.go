@@ -196,7 +196,7 @@ func (t *Table) complete(r Rate, missing []string, u Use) error {
 		}
 		for _, per := range missing {
 			if priced[per] {
-				return fmt.Errorf("a %s-hour has a price in %s (%s) and none in %s (%s), whose sum would leave it out; give one, or tell the offers apart with where = {…}", per, list[0], list[1], t.Currency, t.Market)
+				return fmt.Errorf("a %s-hour has a price in %s (%s) and none in %s (%s), so sums would omit it; add one, or distinguish the offers with where = {…}", per, list[0], list[1], t.Currency, t.Market)
 			}
 		}
 	}

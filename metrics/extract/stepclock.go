@@ -57,7 +57,7 @@ func (c *stepClock) step(n int, at float64) {
 
 // seconds returns the function of that computes the time since the start of the training from a
 // step number and its line's time of day. median is the stated step time; 0: unknown. how
-// describes the computation. If there is none, why says why.
+// describes the computation. If none exists, why says why.
 func (c *stepClock) seconds(median float64) (of func(step, at float64) float64, how, why string) {
 	switch {
 	case c.why != "":

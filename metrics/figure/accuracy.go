@@ -68,7 +68,7 @@ func (j judged) againstSamples(d Data) (chart, error) {
 	}, func(o scaling.Observation, e scaling.Evaluation) float64 { return float64(e.Samples) * each(o) })
 }
 
-// where returns the position of an evaluation on the x axis.
+// A where function returns the position of an evaluation on the x axis.
 type where func(scaling.Observation, scaling.Evaluation) float64
 
 // tracing builds a chart with one line per run.
@@ -77,7 +77,7 @@ type tracing struct {
 	judged
 	at       where
 	byRun    map[string]scaling.Observation
-	bySeries bool // one look per series; otherwise per worker count of each series
+	bySeries bool // one look (colour, marker and dashes) per series; otherwise per worker count of each series
 	alone    bool // whether there is only one series
 
 	targets       []float64
@@ -160,7 +160,8 @@ func (c *tracing) series(cv scaling.Curve) {
 	}
 }
 
-// run draws a run and returns the end of its line; nil if it has no line.
+// run draws the line of one run and returns the line's end; nil if the run has fewer points than a
+// line needs.
 func (c *tracing) run(o scaling.Observation, name string, style int) *XY {
 	line := c.trace(o, c.at)
 	if len(line) == 0 {

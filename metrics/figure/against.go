@@ -182,7 +182,7 @@ func Together(kind string, find func(string) (measure.Measure, error)) ([]measur
 			return nil, fmt.Errorf("%s is named twice", m.Name)
 		}
 		if len(list) > 0 && (m.Unit != list[0].Unit || m.Show != list[0].Show || m.At != list[0].At) {
-			return nil, fmt.Errorf("%s and %s cannot share an axis: they have other units, or other places within a run", list[0].Name, m.Name)
+			return nil, fmt.Errorf("%s and %s cannot share an axis: their units, or their positions within a run, differ", list[0].Name, m.Name)
 		}
 		list = append(list, m)
 	}

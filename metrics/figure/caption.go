@@ -71,9 +71,9 @@ func mixtures(curves []scaling.Curve) []string {
 	})}
 }
 
-// doubts returns the most serious warnings about the curves, in the words of the tables, because
-// a plot may be shown without its table. It leaves out missing intervals, which the captions
-// mention anyway.
+// doubts returns a sentence with the most serious warnings about the curves, in the words of the
+// tables, because a plot may be shown without its table. It leaves out missing intervals, which the
+// captions mention anyway.
 func doubts(curves []scaling.Curve) []string {
 	var list []string
 	if note := scaling.DecisiveNote(curves); note != "" {
@@ -227,9 +227,9 @@ func bars(list []estimate, kind string) []string {
 	var sentences []string
 	switch {
 	case still && others:
-		kind += ", where the machine drifts with the drift taken out"
+		kind += ", corrected for drift where the machine drifts"
 	case still:
-		kind += ", with the drift of the machine taken out"
+		kind += ", corrected for the machine's drift"
 	}
 	if high > 0 {
 		level := levelText(low)

@@ -86,8 +86,8 @@ func fullest(rows []cost.Row, key string) (most, values int) {
 	return most, len(count)
 }
 
-// leastFull returns the parameter that gives the fewest panels of which none is too full; "" if
-// there is none. It never returns a parameter that defines the baseline.
+// leastFull returns the parameter that gives the fewest panels without any overfull one; "" if none
+// exists. It never returns a parameter that defines the baseline.
 func leastFull(c cost.Comparison, keys []string) string {
 	by, best := "", [2]int{math.MaxInt, math.MaxInt}
 	for _, key := range keys {

@@ -46,8 +46,8 @@ func demand(d Data) (chart, error) {
 		}
 	}
 	c.caption = []string{
-		"Lines: as many replicas as carry the demand within " + limitsOf(drawn) + " by the lower ends of what was measured, as `advise --rate` says; thin: by the upper ends.",
-		"Markers: the most that was measured; beyond, the rate goes with a power of the replicas, and nothing is said beyond four times the most.",
+		"Lines: as many replicas as carry the demand within " + limitsOf(drawn) + " by the lower ends of the measured rates, as in `advise --rate`; thin: by the upper ends.",
+		"Markers: the largest measured number; beyond it, the rate is extrapolated as a power of the replicas, up to four times that number.",
 	}
 	for _, b := range capacity.BreakEvens(drawn) {
 		c.caption = append(c.caption, shown(b.Sentence()))
@@ -63,7 +63,7 @@ func demand(d Data) (chart, error) {
 		c.caption = append(c.caption, "Dashed: break-even; bar: its range by the intervals of both.")
 	}
 	if load.Samples > 0 {
-		c.caption = append(c.caption, load.Sentence()+" The time in which those come together is not in what was measured.")
+		c.caption = append(c.caption, load.Sentence()+" The time in which the samples of such a request arrive was not measured.")
 	}
 	if without != nil {
 		c.caption = append(c.caption, "Not drawn: "+join(without)+".")

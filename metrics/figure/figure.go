@@ -24,7 +24,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// Options configure a figure. The zero value gives the default look.
+// Options configure a figure. The zero value gives the defaults.
 type Options struct {
 	Title  string  // above the plot; "" for none
 	Width  float64 // in inches; 0: 7.5

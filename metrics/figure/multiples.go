@@ -230,7 +230,7 @@ func (s *sharedLabels) collect(c *chart) bool {
 	return true
 }
 
-// add assigns a free look to a new label.
+// add assigns an unused look to a new label.
 func (s *sharedLabels) add(m Mark) {
 	if _, ok := s.looks[m.Text]; ok {
 		return
@@ -253,7 +253,8 @@ func (s *sharedLabels) unnamed(panel int, c chart) bool {
 	})
 }
 
-// take removes the panel's labels, and gives its marks the shared looks.
+// take removes the panel's labels, and gives its marks the looks (colour, marker and dashes) of the
+// shared labels.
 func (s *sharedLabels) take(panel int, c *chart) {
 	marks := c.marks[:0:0]
 	for _, m := range c.marks {

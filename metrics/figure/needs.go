@@ -62,7 +62,7 @@ func needsPanel(answers []sensitivity.Answer, key string, amount func(string, sc
 	if answers[0].Measure.Better == measure.Lower {
 		what = "speed, by the " + what
 	}
-	p.caption = append(p.caption, fmt.Sprintf("What less of one resource keeps of the %s, all else unchanged. Dots: runs, over the median with all of it; bars: interval of the ratio; dashed: %s, what must be kept.", shown(what), number.ExactPercent(least)))
+	p.caption = append(p.caption, fmt.Sprintf("Share of the %s that remains with less of one resource, all else unchanged. Dots: runs divided by the median with all of it; bars: interval of the ratio; dashed: %s, the required share.", shown(what), number.ExactPercent(least)))
 	p.caption = append(p.caption, "Rings: the least that is enough; thin rings: may be enough.")
 	return p.chart
 }
@@ -196,7 +196,7 @@ func (p *panelOfNeeds) whole(style int, a *sensitivity.Answer) string {
 }
 
 // bend returns the smallest level that is sufficient, and the smallest level below it that may
-// be; nil if there is none.
+// be; nil: none.
 func bend(f *sensitivity.Factor) (ring, may *sensitivity.Level) {
 	if f.Enough == nil {
 		return nil, nil

@@ -79,7 +79,7 @@ func prediction(d Data) (chart, error) {
 	c.y.zero = true
 	level := number.ExactPercent(predictConfidence)
 	c.caption = []string{
-		fmt.Sprintf("Rate over all workers divided by their number: a flat line scales perfectly. Dots: runs; markers: medians. Line and band: what is predicted from them, and its %s interval, up to %d times the largest count or as far as it is answered.", level, predictTimes),
+		fmt.Sprintf("Rate per worker: a flat line is perfect scaling. Dots: runs; markers: medians. Line and band: the prediction and its %s interval, up to %d times the largest count, if possible.", level, predictTimes),
 	}
 	if len(without) > 0 {
 		c.caption = append(c.caption, "Not predicted: "+join(without)+".")

@@ -155,7 +155,7 @@ func ofGPUs(name string) func(*summary.SampledNode) []traced {
 	}
 }
 
-// theOnly returns the one series in a list. If there is none, or several from different
+// theOnly returns the one series in a list. If none exists, or several from different
 // sources, it returns an empty one.
 func theOnly(list []*summary.Series) *summary.Series {
 	if len(list) != 1 {

@@ -48,7 +48,7 @@ func TestHardwareFLOPs(t *testing.T) {
 		"hf counts no attention, which selective recomputation is of": second(hf.HardwareFLOPs(llama3, Selective)),
 		`recompute = "half"; valid: none, selective, full`:            second(palm.HardwareFLOPs(llama3, "half")),
 		"layers = 0": second(palm.HardwareFLOPs(Architecture{}, Full)),
-		"an HFU of 451 %: 7.617e+10 FLOPs a token": second(HardwareUtilisation(76168585216, 58560, 989e12)),
+		"an HFU of 451 % is impossible: 7.617e+10 FLOPs per token": second(HardwareUtilisation(76168585216, 58560, 989e12)),
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)

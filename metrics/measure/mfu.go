@@ -313,7 +313,7 @@ func share(name string, flops, tokensPerSecond, peak float64) (float64, error) {
 	}
 	x := flops * tokensPerSecond / peak
 	if !(x <= 1) {
-		return 0, fmt.Errorf("an %s of %.4g %%: %.4g FLOPs a token at %.4g tokens/s are more than the %.4g TFLOP/s that the device can do. Are the architecture, the device and the dtype those of the run, and the rate that of one device?",
+		return 0, fmt.Errorf("an %s of %.4g %% is impossible: %.4g FLOPs per token at %.4g tokens/s exceed the device's %.4g TFLOP/s; check architecture, device, dtype, and that the rate is one device's",
 			name, 100*x, flops, tokensPerSecond, peak/1e12)
 	}
 	return x, nil

@@ -19,7 +19,7 @@ func RestatedMFU(log, ours MFUStatement, name string, tokensPerSecond float64) s
 		if math.Abs(log.MFU/ours.MFU-1) < near {
 			return fmt.Sprintf("the log's own MFU, %s, is that of %s", percent(log.MFU), name)
 		}
-		return fmt.Sprintf("the log's own MFU, %s, is %.3g times %s, %s: its FLOPs a token, its peak or both are others, and it states neither",
+		return fmt.Sprintf("the log's own MFU, %s, is %.3g times %s, %s: its FLOPs per token or its peak must differ, but it states neither",
 			percent(log.MFU), log.MFU/ours.MFU, name, percent(ours.MFU))
 	}
 	of := func(s MFUStatement) string {

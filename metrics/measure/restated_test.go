@@ -19,7 +19,7 @@ func TestRestated(t *testing.T) {
 		{titan, MFUStatement{0.13566, 339.15e12}, "mfu_torchtitan",
 			"the log's own MFU of 34.29 % is 5.792e+10 FLOPs a token of a peak of 989.1 TFLOP/s; mfu_torchtitan of 13.57 % is 5.791e+10 FLOPs a token of a peak of 2500 TFLOP/s: the peaks differ"},
 		{MFUStatement{0.966, 0}, MFUStatement{0.3048, 301.41e12}, "mfu_megatron",
-			"the log's own MFU, 96.6 %, is 3.17 times mfu_megatron, 30.48 %: its FLOPs a token, its peak or both are others, and it states neither"},
+			"the log's own MFU, 96.6 %, is 3.17 times mfu_megatron, 30.48 %: its FLOPs per token or its peak must differ, but it states neither"},
 		{MFUStatement{0.3, 0}, MFUStatement{0.3001, 300e12}, "mfu_palm", "the log's own MFU, 30 %, is that of mfu_palm"},
 	} {
 		if got := RestatedMFU(tt.log, tt.ours, tt.name, 5856); got != tt.want {

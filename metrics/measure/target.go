@@ -42,9 +42,9 @@ func newTarget(of string, value float64, better Direction) (Target, error) {
 	known, is := judged[of]
 	switch {
 	case !targetName.MatchString(of):
-		return Target{}, fmt.Errorf("%q is no name of a figure; want letters, digits and _", of)
+		return Target{}, fmt.Errorf("%q is not a valid name of a measure; want letters, digits and _", of)
 	case !is && better == Neither:
-		return Target{}, fmt.Errorf("which way %s is better is not known; write { %s = %s, better = \"higher\" } or \"lower\"", of, of, decimal(value))
+		return Target{}, fmt.Errorf("whether a higher or a lower %s is better is unknown; write { %s = %s, better = \"higher\" } or \"lower\"", of, of, decimal(value))
 	case is && better != Neither && better != known:
 		return Target{}, fmt.Errorf("%s is better when it is %s; leave better out", of, known)
 	case !(math.Abs(value) <= farthest):

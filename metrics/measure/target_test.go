@@ -53,10 +53,10 @@ func TestReadTarget(t *testing.T) {
 		{"loss=2.5", "loss<=2.5"}, {"bleu >= 25", "bleu>=25"}, {map[string]any{"bleu": 25.0, "better": "higher"}, "bleu>=25"},
 		{map[string]any{"accuracy": 0.5}, "0.5"},
 		{75.0, "a target is an accuracy above 0 and up to 1 (0.75 for 75 %)"}, {0.0, "an accuracy above 0 and up to 1"},
-		{map[string]any{"bleu": 25.0}, "which way bleu is better is not known"}, {map[string]any{"loss": 2.0, "better": "higher"}, "loss is better when it is lower"},
+		{map[string]any{"bleu": 25.0}, "whether a higher or a lower bleu is better is unknown"}, {map[string]any{"loss": 2.0, "better": "higher"}, "loss is better when it is lower"},
 		{map[string]any{"loss": "2"}, "want a number"}, {map[string]any{"loss": 1.0, "wer": 2.0}, "want one figure in each table"}, {map[string]any{}, "want one figure"},
 		{map[string]any{"perplexity": 0.5}, "a perplexity is 1 or more"}, {"fast", "is not a target"}, {"loss>2", "is not a target"}, {true, "want an accuracy"},
-		{map[string]any{"a b": 1.0, "better": "lower"}, "is no name of a figure"}, {map[string]any{"wer": 1.0, "better": "less"}, "want \"higher\" or \"lower\""},
+		{map[string]any{"a b": 1.0, "better": "lower"}, "is not a valid name of a measure"}, {map[string]any{"wer": 1.0, "better": "less"}, "want \"higher\" or \"lower\""},
 	} {
 		var got Target
 		err := got.UnmarshalTOML(c.in)

@@ -83,7 +83,7 @@ func clockNotes(list []*advice.Advice) []string {
 	return notes
 }
 
-// goalText returns the target in words: "accuracy 0.75"; "" if there is none.
+// goalText returns the target in words, such as "accuracy 0.75"; "" without a target.
 func goalText(a *advice.Advice) string {
 	switch {
 	case a.Target != nil:

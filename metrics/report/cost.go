@@ -36,7 +36,7 @@ func Cost(rows []cost.Row, currency string, o cost.Options) *table.Table {
 	if slices.ContainsFunc(rows, func(r cost.Row) bool {
 		return slices.ContainsFunc([]*scaling.Estimate{r.TimeNormalised, r.CostNormalised, r.Gain}, func(e *scaling.Estimate) bool { return e != nil && e.Adjusted })
 	}) {
-		t.Notes = append(t.Notes, "Ratios to the baseline: of medians from which the drift of the machine is taken out, so they may differ from the ratios of the figures in the table.")
+		t.Notes = append(t.Notes, "Ratios to the baseline: of medians corrected for the machine's drift, so they may differ from the ratios of the figures in the table.")
 	}
 	t.Notes = append(t.Notes, c.why.notes("")...)
 	return t

@@ -5,7 +5,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// DeclaredMeasures returns a table of the measures that -m, --measure and --metric accept, sorted
+// DeclaredMeasures returns a table of the measures that -m and --measure accept, sorted
 // by name.
 func DeclaredMeasures() *table.Table {
 	t := &table.Table{Columns: []table.Column{{Key: "measure"}, {Key: "unit"}, {Key: "better"}, {Key: "title", Head: "what"}}}

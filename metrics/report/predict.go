@@ -9,7 +9,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// PredictionSentence returns a sentence for people with a prediction, or why there is none.
+// PredictionSentence returns a sentence for people with a prediction, or why none exists.
 func PredictionSentence(a *predict.Answer) string {
 	what := number.Count(a.Workers, "worker")
 	if text := predict.Text(a.Layout); text != "" {

@@ -14,7 +14,7 @@ import (
 // RunMeasures are the measures that every list of runs shows.
 var RunMeasures = declared(measure.Throughput, measure.EndToEnd, measure.StepP50, measure.TrainSeconds, measure.FinalAccuracy)
 
-// declared returns the measures with these names.
+// declared returns the declared measures with the given names.
 func declared(names ...string) []measure.Measure {
 	list := make([]measure.Measure, len(names))
 	for i, name := range names {
@@ -34,7 +34,7 @@ func Runs(rows []store.RunRow, of []measure.Measure) *table.Table {
 	empty := func(i int) bool {
 		return !slices.ContainsFunc(rows, func(r store.RunRow) bool { return r.Values[i] != nil })
 	}
-	// People do not get empty columns if the runs have another measure.
+	// In tables for people, leave out empty columns if the runs have another measure.
 	others := false
 	for i := len(RunMeasures); i < len(of); i++ {
 		others = others || !empty(i)
@@ -126,7 +126,7 @@ func rateUnit(rows []store.RunRow) string {
 	return measure.RateUnit(said)
 }
 
-// swept returns the parameters that differ among the listed runs of a study.
+// swept returns the parameters that have different values in the listed runs of a study.
 func swept(rows []store.RunRow) []string {
 	of := map[string][]map[string]any{}
 	for _, r := range rows {

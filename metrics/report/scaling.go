@@ -14,7 +14,7 @@ import (
 )
 
 // Scaling returns the table of scaling curves for people: medians with intervals in brackets, or
-// with a dash if there is none, and notes on the base and the dashes.
+// with a dash if none exists, and notes on the base and the dashes.
 func Scaling(curves []scaling.Curve, study ...string) *table.Table {
 	targets := targetsOf(curves)
 	main, unit, show := mainOf(curves)
@@ -129,7 +129,7 @@ func driftNotes(curves []scaling.Curve, measures ...string) []string {
 	return nil
 }
 
-const detrended = "Speedups: ratios of medians from which the drift of the machine is taken out, so they may differ from the ratios of the medians in the table."
+const detrended = "Speedups: ratios of medians corrected for the machine's drift, so they may differ from the ratios of the medians in the table."
 
 // sameWork is a note that a speedup of run times assumes equal work in every run.
 const sameWork = "A run time is the program's, from its start to its end; its speedup assumes that every run does the same work, however many workers share it."
@@ -169,7 +169,7 @@ func basesIn(curves []scaling.Curve, m measure.Measure) []string {
 }
 
 // basesOf returns a sentence about the base of each series. The function text formats it; if that
-// returns "", there is none.
+// returns "", the sentence is left out.
 func basesOf(curves []scaling.Curve, text func(scaling.Curve) string) []string {
 	var list []string
 	of := map[scaling.Value][]string{}
@@ -208,7 +208,7 @@ func basesOf(curves []scaling.Curve, text func(scaling.Curve) string) []string {
 }
 
 // seriesColumns returns the columns that distinguish series. For people, they are one column per
-// parameter in which series differ, or the name if there is none. Programs get only the name.
+// parameter in which series differ, or the name if none exists. Programs get only the name.
 func seriesColumns(keys []string) []table.Column {
 	if len(keys) == 0 {
 		return []table.Column{{Key: "series", ID: true}}
@@ -216,7 +216,7 @@ func seriesColumns(keys []string) []table.Column {
 	return append([]table.Column{{Key: "series", Data: true}, {Key: "framework", People: true, ID: true}}, keyColumns(keys)...)
 }
 
-// keyColumns returns a column for each parameter, for people.
+// keyColumns returns a table column for each parameter, headed by the parameter's short name.
 func keyColumns(keys []string) []table.Column {
 	heads := scaling.Short(keys)
 	list := make([]table.Column, len(keys))

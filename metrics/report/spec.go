@@ -51,7 +51,7 @@ func Spec(a sensitivity.Answer, how func(at map[string]scaling.Value) string) *t
 		t.Notes = append(t.Notes, fmt.Sprintf("Base: %s, %s %s %s%s.", amounts(a.Reference.At, a.Keys()), a.Measure.Title, value, interval, unit))
 	}
 	if n := len(a.Course); n > 0 {
-		t.Notes = append(t.Notes, fmt.Sprintf("Drift: runs with all of it became %s while two blocks were run (median of %s; %s to %s).",
+		t.Notes = append(t.Notes, fmt.Sprintf("Drift: runs with all resources became %s between two blocks (median of %s; %s to %s).",
 			sensitivity.Became(sensitivity.Middle(a.Course)), number.Count(n, "pair"), sensitivity.Became(a.Course[0]), sensitivity.Became(a.Course[n-1])))
 	}
 	t.Notes = append(t.Notes, bounds(a)...)
@@ -117,7 +117,7 @@ func bounds(a sensitivity.Answer) []string {
 	return list
 }
 
-// by returns the end of a note: a command, or a full stop if there is none.
+// by returns the end of a note: ": " and a command, or a full stop without a command.
 func by(command string) string {
 	if command == "" {
 		return "."
@@ -182,7 +182,7 @@ func addMachines(t *table.Table, a sensitivity.Answer, market sensitivity.Market
 	}
 }
 
-// specAt returns the combination of resources that is the answer; nil if there is none.
+// specAt returns the combination of resources that is the answer; nil: none.
 func specAt(a sensitivity.Answer) map[string]scaling.Value {
 	if a.Spec == nil {
 		return nil
@@ -267,7 +267,8 @@ func provisionally(a sensitivity.Answer) string {
 	return strings.Join(why, "; ")
 }
 
-// gained returns what a ratio of the measure compares; for a time, that is a speed.
+// gained returns a word for the quantity that a ratio of the measure compares: for a time, that is
+// a speed.
 func gained(m measure.Measure) string {
 	if m.Better == measure.Lower {
 		return "speed, by the " + m.Title

@@ -43,7 +43,7 @@ type ReportedStudy struct {
 	Currency     string
 	Program      string // name and version of the program that made the report
 
-	// The method read sets these.
+	// The following fields are set by the method read.
 	rows  []store.RunRow // every attempt
 	from  *store.Provenance
 	ranks []figure.RankSteps

@@ -182,7 +182,7 @@ var method = []Fact{
 	{Name: "Parts of a step", Values: []string{"Shares of the mean rank's steady step time: computing, reducing gradients (waiting for slower ranks included), waiting for data. Parts may overlap. What was not measured is a dash, never 0."}},
 }
 
-// A place is a point of a curve.
+// A place is a point of a curve, with its curve.
 type place struct {
 	curve *scaling.Curve
 	point *scaling.Point
@@ -219,7 +219,7 @@ func bestMeasured(curves []scaling.Curve) []string {
 	return append(list, text+".")
 }
 
-// bestPlaces returns the point with the highest throughput (nil if there is none) and, for each
+// bestPlaces returns the point with the highest throughput (nil if none exists) and, for each
 // target, the point that reaches it soonest.
 func bestPlaces(curves []scaling.Curve) (fastest *place, soonest map[measure.Measure]place) {
 	soonest = map[measure.Measure]place{}

@@ -11,7 +11,7 @@ import (
 
 // Timing returns a table of a command's run time at each worker count with its speedup, and of
 // its throughput and accuracy if the program reports them. Cells are medians over runs, with
-// intervals in brackets, or with a dash if there is none.
+// intervals in brackets, or with a dash if none exists.
 func Timing(curves []scaling.Curve) *table.Table {
 	t := &table.Table{Columns: []table.Column{{Key: "workers", Right: true}, {Key: "runs"},
 		{Key: measure.RunSeconds, Head: title(measure.RunSeconds), Right: true}, {Key: "speedup", Right: true}}}

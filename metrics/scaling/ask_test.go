@@ -166,7 +166,7 @@ func TestMixedKinds(t *testing.T) {
 	}
 }
 
-// Warnings concern only the requested measure: there are none about a throughput that is not shown.
+// Warnings concern only the requested measure, not a throughput that is not shown.
 func TestDoubtsOfTheMeasure(t *testing.T) {
 	obs := []Observation{train(1, 1, 100), train(1, 2, 0), train(2, 1, 0)}
 	obs[0].Values["to_0.5"], obs[1].Values["to_0.5"] = 1, 2

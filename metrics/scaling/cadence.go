@@ -137,7 +137,7 @@ func (an *analysis) cadenceWarnings(c *Curve, runs map[Value][]*Observation) []s
 			}
 		}
 		if worst.amount > 0 {
-			list = append(list, fmt.Sprintf("%s: evaluated %s with %s, and %s with %s: up to %s and %s of the times to it were spent waiting for the evaluation, so their ratio is no speedup; evaluate equally often",
+			list = append(list, fmt.Sprintf("%s: evaluated %s with %s, and %s with %s: up to %s and %s of these times may be delay, so their ratio is not a speedup; evaluate equally often",
 				goal(t.Time()), worst.cadence, c.Places(where), base.cadence, c.Places(c.Base.At), number.Percent(worst.late), number.Percent(base.late)))
 		}
 	}

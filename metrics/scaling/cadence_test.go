@@ -43,7 +43,7 @@ func TestUnlikeCadence(t *testing.T) {
 		samples bool
 		want    string
 	}{
-		{"epochs", 5, false, "target 0.75: evaluated every 5 epochs with 4 workers, and every epoch with 1 worker: up to 50.0 % and 12.5 % of the times to it were spent waiting for the evaluation"},
+		{"epochs", 5, false, "target 0.75: evaluated every 5 epochs with 4 workers, and every epoch with 1 worker: up to 50.0 % and 12.5 % of these times may be delay"},
 		{"samples", 5, true, "target 0.75: evaluated every 250000 samples with 4 workers, and every 50000 samples with 1 worker: up to 50.0 % and 12.5 %"},
 		{"alike", 1, true, ""},
 	} {

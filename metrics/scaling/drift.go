@@ -207,7 +207,7 @@ func looksAt(runs []TimedRun) []look {
 }
 
 // looksAtNodes returns the test for a dependence on nodes. It considers nodes that at least two
-// runs used and at least two did not; some is false if there are none.
+// runs used and at least two did not; some is false if none exist.
 func looksAtNodes(runs []TimedRun) (l look, some bool) {
 	on := map[string][]int{}
 	for i, r := range runs {

@@ -137,9 +137,9 @@ func driftWarnings(found []Drift, name string) []string {
 			}
 			list = append(list, fmt.Sprintf("drift: %s %s by %.1f %% from the first to the second half of the runs (p = %.2g), so medians depend on when runs were made", title, went, math.Abs(100*f.Change), f.P))
 		case DriftNeighbours:
-			list = append(list, fmt.Sprintf("drift: consecutive runs are alike (p = %.2g), so they tell less than independent ones would", f.P))
+			list = append(list, fmt.Sprintf("drift: consecutive runs are alike (p = %.2g), so they are worth less than independent runs", f.P))
 		case DriftDay:
-			list = append(list, fmt.Sprintf("drift: %s depends on the day (p = %.2g), so runs of one day tell less than independent ones would", title, f.P))
+			list = append(list, fmt.Sprintf("drift: %s depends on the day (p = %.2g), so runs of one day are worth less than independent runs", title, f.P))
 		case DriftNode:
 			speed := "faster"
 			if (f.Change < 0) == rises {

@@ -157,8 +157,8 @@ func TestWordsOfDrift(t *testing.T) {
 	}{
 		{Drift{Link: DriftTrend, Change: 0.123, P: 0.001}, "drift: throughput rose by 12.3 % from the first to the second half of the runs (p = 0.001), so medians depend on when runs were made"},
 		{Drift{Link: DriftTrend, Change: -0.05, P: 0.02}, "drift: throughput fell by 5.0 % from the first to the second half of the runs (p = 0.02), so medians depend on when runs were made"},
-		{Drift{Link: DriftNeighbours, P: 0.01}, "drift: consecutive runs are alike (p = 0.01), so they tell less than independent ones would"},
-		{Drift{Link: DriftDay, P: 0.003}, "drift: throughput depends on the day (p = 0.003), so runs of one day tell less than independent ones would"},
+		{Drift{Link: DriftNeighbours, P: 0.01}, "drift: consecutive runs are alike (p = 0.01), so they are worth less than independent runs"},
+		{Drift{Link: DriftDay, P: 0.003}, "drift: throughput depends on the day (p = 0.003), so runs of one day are worth less than independent runs"},
 		{Drift{Link: DriftNode, Node: "n7", Change: 0.02, P: 0.01}, "runs on n7 are 2.0 % faster than others (p = 0.01); runs that share a node count as one in intervals"},
 		{Drift{Link: DriftNode, Node: "n7", Change: -0.2, P: 0.01}, "runs on n7 are 20.0 % slower than others (p = 0.01); runs that share a node count as one in intervals"},
 	} {

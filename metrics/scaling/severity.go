@@ -132,7 +132,7 @@ func DecisiveIn(curves []Curve, study ...string) []string {
 }
 
 // DecisiveNote returns a sentence with the two worst results of DecisiveIn, for tables and
-// captions; "" if there are none.
+// captions; "": none.
 func DecisiveNote(curves []Curve, study ...string) string {
 	list := DecisiveIn(curves, study...)
 	switch len(list) {

@@ -36,7 +36,8 @@ func remember[V any](all map[string]V, key string, v V) {
 	all[key] = v
 }
 
-// share replaces each text by an equal one that was seen earlier.
+// share replaces each text by an equal one that is already in memory, so that copies of it can be
+// freed.
 func (a *alike) share(texts ...*string) {
 	for _, t := range texts {
 		if before, known := a.texts[*t]; known {

@@ -91,8 +91,8 @@ func Choose(ctx context.Context, runs []metrics.Run, where string) ([]bool, erro
 	return chosen, nil
 }
 
-// asked returns the parameters that a condition may refer to. It stores the keys of the others,
-// so that errors can list them.
+// asked returns the parameters to which a condition refers. It stores the keys of the others, so
+// that errors can list them.
 func asked(tx *sql.Tx, parameters map[string]any, where string, keys map[string]bool) (map[string]any, error) {
 	named := map[string]any{}
 	for key, v := range parameters {
@@ -122,7 +122,7 @@ func restrictPool(ctx context.Context, db *sql.DB) error {
 }
 
 // figureIn returns the first name in a condition that only collected runs have, a column or a
-// measure; "" if there is none.
+// measure; "": none.
 func figureIn(where string, columns map[string]bool) string {
 	for rest := where; rest != ""; {
 		kind, token := scanToken(rest)

@@ -29,7 +29,7 @@ func scanFigures(rows *sql.Rows, add func(metrics.Figure)) error {
 	return rows.Err()
 }
 
-// figures reads the figures of the restart that the run's result was computed from.
+// figures reads the reported values of the restart from which the run's result was computed.
 func (q *details) figures() error {
 	rows, err := q.tx.QueryContext(q.ctx, selectFigures+` JOIN result x ON x.run = f.run AND x.restart = f.restart
 		WHERE f.run = ? ORDER BY f.rank, g.line`, q.run)
@@ -39,7 +39,8 @@ func (q *details) figures() error {
 	return scanFigures(rows, func(f metrics.Figure) { q.d.Figures = append(q.d.Figures, f) })
 }
 
-// source reads the file from which the run was imported, if it was.
+// source reads path, format and digest of the file from which the run was imported, if it was
+// imported.
 func (q *details) source() error {
 	return q.each("SELECT s.path, s.sha256, i.part, s.format FROM import i JOIN source s ON s.id = i.source WHERE i.run = ?", func(rows *sql.Rows) error {
 		q.d.Source = &Source{}

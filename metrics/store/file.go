@@ -21,7 +21,7 @@ import (
 // the start event, which is different for every writer.
 const headBytes = 4096
 
-// place is the rank and the restart to which an event file belongs.
+// place identifies the writer of an event file by its rank and restart.
 type place struct{ rank, restart int }
 
 // A position says how far an event file was read.
@@ -128,9 +128,8 @@ func (in *ingest) file(f metrics.EventFile, at *position) error {
 	return err
 }
 
-// current returns the position from which to read a file. If the stored events are those of
-// another file, or were not read from an event file (see derived), it deletes them and returns
-// nil.
+// current returns the position from which to read a file. If the stored events come from another
+// file, or were not read from an event file (see derived), it deletes them and returns nil.
 func (in *ingest) current(f metrics.EventFile, file *os.File, info os.FileInfo, at *position) (*position, error) {
 	if at == nil {
 		return nil, nil
@@ -193,7 +192,7 @@ type fileWriter struct {
 	bad    *int           // number of bad lines so far; nil until the first bad line of this reading
 	unkept int            // number of bad lines in this reading that were not stored because of maxBadLines
 	// had records which of the events that may occur only once were seen. It is nil if a part of
-	// the file was stored earlier; the database is then asked.
+	// the file was stored earlier; the database is then queried.
 	had map[string]bool
 }
 
@@ -203,7 +202,7 @@ type errLine struct{ error }
 
 func bad(format string, args ...any) error { return errLine{fmt.Errorf(format, args...)} }
 
-// all stores all remaining events of r.
+// all stores all events that r has left to read.
 func (w *fileWriter) all(r *metrics.Reader) error {
 	for n := 0; ; n++ {
 		if n%1024 == 0 {
@@ -388,8 +387,8 @@ func (w *fileWriter) event(e *metrics.Event, line int) error {
 	return bad("event of a kind that is not stored")
 }
 
-// steps adds a steps event to the blocks of its steps. If one of the steps was reported before,
-// the whole line is bad, because nothing tells which of the two is right.
+// steps adds a steps event to the blocks of its steps. If one of the steps was reported before, the
+// whole line is bad, because it is unknown which of the two is right.
 func (w *fileWriter) steps(e *metrics.Event) error {
 	s := e.Steps
 	first, last := s.First/blockSteps, (s.First+len(s.Duration)-1)/blockSteps

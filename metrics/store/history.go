@@ -49,7 +49,7 @@ func (s *Store) History(ctx context.Context, f Filter, m measure.Measure) ([]Poi
 			return err
 		}
 		defer rows.Close()
-		// A hundred thousand rows have only few different points and fingerprints.
+		// Many rows share few points and fingerprints: parse each only once.
 		at, of := map[string]int{}, map[string]int{}
 		var point, print sql.RawBytes
 		for rows.Next() {

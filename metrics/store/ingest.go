@@ -133,7 +133,7 @@ func (s *Store) hiders(run metrics.Run) hiders {
 	return hiders{redact.Known(run.Secrets), redact.Hider(s.digests.hide).Known(run.Secrets)}
 }
 
-// distinct returns an error if two files are of the same writer, rank and restart.
+// distinct returns an error if two event files have the same writer, rank and restart.
 func distinct(files []metrics.EventFile) error {
 	seen := map[metrics.EventFile]string{}
 	for _, f := range files {
@@ -234,7 +234,7 @@ func (in *ingest) resultIsOld() (bool, error) {
 	return old, err
 }
 
-// column1 returns the values of a query with one column.
+// column1 collects the results of a query that has one column.
 func column1[T any](rows *sql.Rows, err error) ([]T, error) {
 	if err != nil {
 		return nil, err

@@ -17,7 +17,7 @@ func takeLease(path string, wait time.Duration) (*sharedfs.Lease, error) {
 	return l, locked(err)
 }
 
-// locked returns the error as ErrLocked if another process has the lock.
+// locked converts an error to ErrLocked if its cause is another process's lock on the database.
 func locked(err error) error {
 	var held *sharedfs.LeaseHeldError
 	if errors.As(err, &held) {

@@ -82,7 +82,7 @@ const unplanned = `(EXISTS (SELECT 1 FROM planned p WHERE p.study = runs.study)
 	AND NOT EXISTS (SELECT 1 FROM planned p WHERE p.study = runs.study AND p.point = runs.point)
 	AND NOT EXISTS (SELECT 1 FROM import i WHERE i.run = runs.id))`
 
-// choose selects the runs that are used.
+// choose selects the runs that become observations.
 func (o *observer) choose() error {
 	if o.filter.Planned {
 		if err := o.tx.QueryRowContext(o.ctx, "SELECT count(*), count(DISTINCT point) FROM runs WHERE "+o.where+" AND status = 'done' AND "+unplanned, o.args...).
@@ -221,7 +221,7 @@ func (o *observer) parameters() error {
 	return err
 }
 
-// have sets the parameters of a run; run 0 is ignored.
+// have stores the parameters of the run that was just read; run 0 means that none was read yet.
 func (o *observer) have(run int64, list []storedParameter) (err error) {
 	if run == 0 {
 		return nil
@@ -229,7 +229,7 @@ func (o *observer) have(run int64, list []storedParameter) (err error) {
 	v := &o.list[o.at[run]]
 	for _, p := range list {
 		if text, is := p.value.(string); is && redact.Merged(text) {
-			v.Warnings = append(slices.Clip(v.Warnings), fmt.Sprintf("an earlier version replaced a secret in %s by one word, so runs with different values may be mixed here; `scalebench collect`, or `scalebench import --replace`, reads them again", p.key))
+			v.Warnings = append(slices.Clip(v.Warnings), fmt.Sprintf("an earlier version replaced all secrets in %s by the same word, so different values may be mixed; `scalebench collect` or `import --replace` reads them again", p.key))
 		}
 	}
 	v.Parameters, err = o.alike.of(v, list)

@@ -23,7 +23,8 @@ func (in *ingest) result() error {
 		"DELETE FROM value WHERE run = ?",
 		"DELETE FROM noise_scale WHERE run = ?",
 		"UPDATE evaluation SET trained = NULL WHERE file IN (SELECT id FROM event_file WHERE run = ?)",
-		// What the run ran on may be known now, which may separate it from others.
+		// The run's hardware and software may be known only now, which may assign it to another
+		// curve.
 		"UPDATE study SET arranged = 0 WHERE name = (SELECT study FROM every_run WHERE id = ?)",
 	} {
 		if _, err := in.tx.Exec(query, in.run); err != nil {
@@ -183,7 +184,8 @@ func (in *ingest) incarnations() ([]summary.Incarnation, error) {
 	return list, rows.Err()
 }
 
-// stated adds the figures of rank 0 during the training to which the run's targets refer.
+// stated adds the values that rank 0 reported during the training and to which the run's targets
+// refer.
 func (in *ingest) stated(restart int, input *summary.Input) error {
 	asked, err := jsonList(input.Asked())
 	if err != nil || asked == "[]" {
@@ -210,7 +212,7 @@ func (in *ingest) stated(restart int, input *summary.Input) error {
 	return rows.Err()
 }
 
-// said returns those parameters of the run's point that concern MFU and tokens.
+// said returns the parameters of the run's point that concern MFU and tokens.
 func (in *ingest) said() (map[string]any, error) {
 	parameters := map[string]any{}
 	for _, key := range []string{measure.MFUKey, measure.MFUPeakKey, measure.FLOPsPerTokenKey, measure.HardwareFLOPsPerTokenKey, "workload.precision", measure.SampleKey, measure.SampleTokensKey, "workload.sequence"} {

@@ -41,7 +41,7 @@ func record(run metrics.Run) ([]byte, error) {
 	case run.Workers < 1 || run.Repeat < 1 || run.Attempt < 1:
 		return nil, fmt.Errorf("its record says workers %d, repeat %d, attempt %d; each must be 1 or more", run.Workers, run.Repeat, run.Attempt)
 	case run.Workers > metrics.MaxRanks || run.Beside < 0 || run.Beside > metrics.MaxRanks || run.Nodes < 0 || run.Nodes > metrics.MaxRanks:
-		return nil, fmt.Errorf("its record says workers %d, %d beside them, nodes %d; want at most %d", run.Workers, run.Beside, run.Nodes, metrics.MaxRanks)
+		return nil, fmt.Errorf("its record says %d workers, %d other ranks, %d nodes; want at most %d", run.Workers, run.Beside, run.Nodes, metrics.MaxRanks)
 	case !slices.Contains(metrics.Statuses, run.Status):
 		return nil, fmt.Errorf("unknown status %q; valid: %v", run.Status, metrics.Statuses)
 	}
@@ -245,7 +245,7 @@ func parameter(value any, kind string) (any, error) {
 	return value, nil
 }
 
-// numbers converts each json.Number in a list to int64 or float64.
+// numbers converts each json.Number in a list, in place, to int64 or float64.
 func numbers(list []any) error {
 	for i, v := range list {
 		var err error

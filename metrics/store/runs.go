@@ -177,7 +177,7 @@ func (s *Store) filtered(ctx context.Context, f Filter, query func(ctx context.C
 		}
 		return err
 	})
-	// The limit may be exceeded in any of the steps.
+	// The time limit may be exceeded in any step of the query.
 	if err != nil && outer.Err() == nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return &WhereError{f.Where, names, fmt.Errorf("it took longer than %s; make it simpler, or add --study or --since", s.limit)}
 	}

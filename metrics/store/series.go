@@ -105,7 +105,7 @@ func planned(ctx context.Context, tx *sql.Tx, study string) ([]scaling.Planned, 
 	return list, rows.Err()
 }
 
-// typed is a parameter in the form in which the table run_parameter stores it.
+// typed is a parameter's value and type as the table run_parameter stores them.
 type typed struct {
 	Type  string `json:"type"`
 	Value any    `json:"value"`

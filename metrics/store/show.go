@@ -25,7 +25,7 @@ type Details struct {
 	Ingested time.Time // time of the last change in the database
 	Remarks  metrics.Remarks
 	// Others are the other runs of the same point, the newest first, if the user named a point
-	// instead of a run. The details are then those of the newest run.
+	// instead of a run. It then returns the details of the newest run.
 	Others []string
 
 	Result       *summary.Outcome // nil if no rank recorded anything
@@ -34,9 +34,9 @@ type Details struct {
 	Environments []Environment
 	Staged       []Staged              // from all restarts
 	Epochs       []metrics.Epoch       // from rank 0 of the restart of Result
-	Figures      []metrics.Figure      // figures that logs or programs state
+	Figures      []metrics.Figure      // values that logs or programs report
 	Telemetry    []summary.SampledNode // from the restart of Result, one per node
-	// TrainingClock is the time range of the training in Result; zero if there is none.
+	// TrainingClock is the time range of the training in Result; zero if none exists.
 	TrainingClock summary.Window
 	Source        *Source // file from which the run was imported; nil if it was not
 	Files         []File

@@ -20,7 +20,7 @@ type span struct {
 	places []spot
 }
 
-// spot is a place and its position on the axis.
+// spot is a place (a set of coordinates within a run) and its position on a curve's axis.
 type spot struct {
 	place int64
 	at    scaling.Value

@@ -9,7 +9,7 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// A Study is what is stored about a study apart from its runs: its identity, and the location of
+// A Study has the stored data about a study apart from its runs: its identity, and the location of
 // its runs.
 type Study struct {
 	ID   string
@@ -67,7 +67,7 @@ func ofStudy(tx *sql.Tx, run metrics.Run) error {
 	return err
 }
 
-// importedInto returns the ID of the study into which a run is imported: that of the study with
+// importedInto returns the ID of the study into which a run is imported: the ID of the study with
 // this name, or a new one.
 func importedInto(tx *sql.Tx, name string) (id string, err error) {
 	err = tx.QueryRow("SELECT id FROM study WHERE name = ?", name).Scan(&id)

@@ -55,7 +55,7 @@ func (in *ingest) values(kind string, r summary.Outcome) error {
 	return in.placed(r.Places)
 }
 
-// placed stores the values at places within the run.
+// placed stores the values of measures with coordinates, such as a latency at each load.
 func (in *ingest) placed(places *measure.Places) error {
 	ids := map[string]int64{}
 	for p := range places.All() {
@@ -181,8 +181,8 @@ func readMeasures(ctx context.Context, tx *sql.Tx) (measures, error) {
 // selectValues selects values (alias v) for the method scan.
 const selectValues = "SELECT v.run, v.measure, v.value, v.missed, v.why, v.place, p.at FROM value v JOIN place p ON p.id = v.place"
 
-// held points to where the values of a run are stored: values, reasons for missing ones,
-// declarations of reported measures, and values at places.
+// held points to the locations where the values of a run are stored: values, reasons for missing
+// ones, declarations of reported measures, and values at places.
 type held struct {
 	values   map[string]float64
 	why      *map[string]string // allocated when the first reason is stored
@@ -203,7 +203,8 @@ func newReader(ctx context.Context, tx *sql.Tx) (*reader, error) {
 	return &reader{measures: all, at: map[int64]map[string]any{}}, err
 }
 
-// scan reads one row and stores it in what the function of returns for its run.
+// scan reads one row and stores its value in the variables that the function of returns for the
+// row's run.
 func (r *reader) scan(rows *sql.Rows, of func(run int64) held) error {
 	var run, number, place int64
 	var value *float64
@@ -241,7 +242,7 @@ func (r *reader) scan(rows *sql.Rows, of func(run int64) held) error {
 	return nil
 }
 
-// locate stores a value at a place within a run.
+// locate adds a value to the place with its coordinates, such as a load, in a list of places.
 func (r *reader) locate(list *[]measure.Place, run, place int64, text []byte, name string, value float64) error {
 	if run != r.run || r.index == nil {
 		r.run, r.index = run, map[int64]int{}

@@ -124,7 +124,7 @@ func (x *rewriter) quoted(token string) (string, error) {
 	case x.lookUps[name] != "":
 		return x.lookUps[name], nil
 	}
-	// SQLite would treat it as a string without an error.
+	// Return an error, because SQLite would silently treat an unknown name as a string.
 	return "", fmt.Errorf("%s is neither a column nor a parameter; put text in single quotes: '%s'", token, name)
 }
 

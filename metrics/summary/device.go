@@ -7,9 +7,9 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// Held is the share of a window during which a device's clock was throttled. By is the reason
-// that was active for most of that time. The share is a lower bound, because reasons overlap and
-// only that of By is counted.
+// Held is the share of a window during which a device's clock was throttled. By is the reason that
+// was active for most of that time. The share is a lower bound, because reasons overlap and only
+// the time of By is counted.
 type Held struct {
 	Of, By string // "GPU 0", "heat"
 	Share  float64

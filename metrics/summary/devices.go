@@ -74,7 +74,7 @@ func (d *heldDevices) add(n *SampledNode, window windowOf) {
 		}
 		d.gpus++
 		if !slices.ContainsFunc(list, func(h Held) bool { return h.Of == gpu }) {
-			d.unread = errors.Join(d.unread, fmt.Errorf("%s: %s does not say for how long its clock was held down%s", n.Host, gpu, because(n, metrics.TelemetryHeld)))
+			d.unread = errors.Join(d.unread, fmt.Errorf("%s: %s does not report for how long its clock was throttled%s", n.Host, gpu, because(n, metrics.TelemetryHeld)))
 		}
 	}
 }

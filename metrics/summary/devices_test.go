@@ -69,7 +69,7 @@ func TestGPUs(t *testing.T) {
 		"unused":     {swap(unused), 0.005, 1370 - 250, "", "power and energy include 1 GPU of 4 that did not compute, so both are too high"},
 		"wrong bits": {swap(wrong), 0.005, 1370, "", "memory of GPU 1 on n2 had 2 uncorrected errors"},
 		"lost":       {swap(lost), 0.005, 1370, "", "GPU 1 on n2 did not answer"},
-		"no counter": {swap(without(metrics.TelemetryHeld, gpu("GPU 1", 310, 1.95e9, 0, 0))), math.NaN(), 1370, "n2: GPU 1 does not say for how long its clock was held down", ""},
+		"no counter": {swap(without(metrics.TelemetryHeld, gpu("GPU 1", 310, 1.95e9, 0, 0))), math.NaN(), 1370, "n2: GPU 1 does not report for how long its clock was throttled", ""},
 		"no energy":  {swap(without(metrics.TelemetryEnergy, without(metrics.TelemetryPower, gpu("GPU 1", 310, 1.95e9, 0, 0)))), 0.005, math.NaN(), "n2: the energy of GPU 1 was not read", ""},
 		"instances": {func(in *Input) {
 			in.Nodes[0].Series = append(in.Nodes[0].Series, readings(metrics.TelemetryDivided, "GPU 0", false, 1, 0))

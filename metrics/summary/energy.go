@@ -30,8 +30,8 @@ type SampledPart struct {
 // and further parts, which depend on the vendor.
 const board, platform = "node", "psys"
 
-// Energy returns the energy of the node in a window: that of the counter of the whole node, if it
-// has one, or else the sum over CPU packages, their memory, and GPUs. A platform's counter is
+// Energy returns the energy of the node in a window: the increase of the whole node's counter, if
+// it has one, or else the sum over CPU packages, their memory, and GPUs. A platform's counter is
 // never added, because it overlaps the packages' by an unknown amount. The error says why the
 // energy is unknown.
 func (n *SampledNode) Energy(w Window) (e Energy, err error) {
@@ -64,7 +64,7 @@ func (n *SampledNode) Energy(w Window) (e Energy, err error) {
 		}
 	}
 	if !slices.ContainsFunc(e.Parts, func(p SampledPart) bool { return !p.Inside }) {
-		return Energy{}, errors.New("only the platform has an energy counter, and what it holds is its maker's choice")
+		return Energy{}, errors.New("only the platform has an energy counter, and its maker decides which parts it covers")
 	}
 	return e, nil
 }
@@ -91,7 +91,7 @@ func partOf(name string, counters, powers []*Series, w Window) (p SampledPart, f
 }
 
 // unread returns the name of a GPU that is present but is not among names, which have a counter
-// or a power; "" if there is none.
+// or a power; "": none.
 func (n *SampledNode) unread(names []string) string {
 	for _, s := range n.Named(metrics.TelemetryPresent) {
 		if !slices.Contains(names, s.Of) {

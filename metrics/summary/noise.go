@@ -31,8 +31,7 @@ type NoiseScale struct {
 const sameNorm = 1e-4
 
 // noise computes the gradient noise scale of each epoch. It uses the mean of the ranks' squared
-// gradient norms, which estimates the norm for the small batch more precisely than that of one
-// rank.
+// gradient norms, which estimates the norm for the small batch more precisely than a single rank's.
 func (r *Outcome) noise(in Input) {
 	if len(in.Gradients) == 0 {
 		r.NoiseScaleWhy = noNoiseScale(in)
@@ -78,7 +77,7 @@ func noNoiseScale(in Input) string {
 	return "the program did not record the norms of its gradients"
 }
 
-// together returns the blocks of an epoch, merged from those that the ranks recorded.
+// together merges the blocks of an epoch that the ranks recorded.
 func together(ranks []RankGradients, world int) ([]NoiseBlock, error) {
 	first := &ranks[0]
 	if len(ranks) != world {

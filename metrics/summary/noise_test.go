@@ -57,7 +57,7 @@ func TestNoiseScaleDoubts(t *testing.T) {
 			t.Errorf("%s: %+v", want, r.NoiseScales)
 			continue
 		}
-		// The run's value is that of the last epoch with one.
+		// The run's value is the last epoch's that has one.
 		if got := r.Known("noise_scale"); got == nil || *got != *r.NoiseScales[1].Samples {
 			t.Errorf("%s: noise_scale is %v, want %g", want, got, *r.NoiseScales[1].Samples)
 		}

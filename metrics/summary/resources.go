@@ -34,7 +34,7 @@ func (r *Outcome) resources(in Input) {
 	u.energy(in)
 }
 
-// usage is what a run used, added up over its nodes.
+// usage has the amounts of resources that a run used, added up over its nodes.
 type usage struct {
 	*Outcome
 	nodes    []SampledNode
@@ -61,8 +61,8 @@ func (u *usage) put(name string, value float64, err error) {
 	u.Values[name] = value
 }
 
-// window returns the time range that is used for a node: that of the training or, if unknown,
-// that of the node's samples.
+// window returns the time range that is used for a node: the range of the training or, if unknown,
+// the range of the node's samples.
 func (u *usage) window(n *SampledNode) (Window, bool) {
 	w, ok := n.Span()
 	if u.clocked {

@@ -116,7 +116,7 @@ func TestResourcesOtherwise(t *testing.T) {
 	if text := strings.Join(r.Warnings, "\n"); !strings.Contains(text, "only 1.5 of 4 CPUs of n1") {
 		t.Errorf("nothing is said of energy that is shared: %s", text)
 	}
-	// A service has no samples, and its time is that of its programs: 3 s of CPU time per
+	// A service has no samples, and its time is the run time of its programs: 3 s of CPU time per
 	// second on 1.5 CPUs.
 	in.Kind, in.Figures, in.Steps = "serve", nil, nil
 	r = Summarize(in)

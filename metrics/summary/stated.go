@@ -15,9 +15,9 @@ import (
 // clocks. Other declared measures come from the program.
 var computed = append([]string{measure.Throughput, measure.EndToEnd, measure.TrainSeconds}, measure.Recorded()...)
 
-// stated sets declared measures to the values of figures with the same name and unit. It sets
-// measures in computed only if no step was recorded, from a log, and then adds a warning that
-// another program's figure does not follow our rules.
+// stated sets declared measures to reported values with the same name and unit. Measures in
+// computed are only set from a log, and only if no step was recorded; a warning then says that
+// another program's value does not follow our rules.
 func (r *Outcome) stated(in Input) {
 	for m := range measure.Each(in.Kind) {
 		switch {
@@ -30,7 +30,7 @@ func (r *Outcome) stated(in Input) {
 	}
 }
 
-// statedMeasure sets one measure from the figures that have its name and unit.
+// statedMeasure sets one measure from the reported values that have its name and unit.
 func (r *Outcome) statedMeasure(m measure.Measure, in Input) {
 	ours := slices.Contains(computed, m.Name)
 	if ours && (len(in.Steps) > 0 || !slices.Contains([]string{metrics.FigureThroughput, metrics.FigureEndToEnd, metrics.FigureTrainSeconds}, m.Name)) {
@@ -86,7 +86,7 @@ func (r *Outcome) toTarget(m measure.Measure, in Input) {
 	}
 }
 
-// reported turns the run's figures that are not declared measures into measures with the same
+// reported adds a measure for each reported value that is not a declared measure, with the same
 // name and unit.
 func (r *Outcome) reported(in Input) {
 	of := map[string][]metrics.Figure{}
@@ -105,9 +105,9 @@ func (r *Outcome) reported(in Input) {
 	}
 }
 
-// Add adds a figure that may affect the result. A figure with coordinates is added only if a
-// measure has these coordinates. It is stored in a compact form, because a benchmark of a million
-// message sizes states six million figures.
+// Add adds a reported value (figure) that may affect the result. One with coordinates is added only
+// if a measure has these coordinates. It is stored in a compact form, because a benchmark of a
+// million message sizes reports six million values.
 func (in *Input) Add(f metrics.Figure) {
 	switch m := placedMeasure(&f); {
 	case len(f.At) == 0:
@@ -117,8 +117,8 @@ func (in *Input) Add(f metrics.Figure) {
 	}
 }
 
-// place stores a figure at its place within the run. If there are two for one place, the first is
-// kept.
+// place stores a reported value by its coordinates. If there are two with the same coordinates, the
+// first is kept.
 func (in *Input) place(m *measure.Measure, f *metrics.Figure) {
 	if in.placed == nil {
 		in.placed, in.again = &measure.Places{}, map[string]int{}
@@ -149,7 +149,7 @@ func (r *Outcome) placed(in Input) {
 
 var placedMeasures = sync.OnceValue(measure.Placed)
 
-// Placed reports whether the figure is a value of a measure with coordinates.
+// Placed reports whether the reported value belongs to a measure with coordinates.
 func Placed(f metrics.Figure) bool { return placedMeasure(&f) != nil }
 
 // placedMeasure returns the measure with coordinates of which the figure is a value; nil if there
@@ -167,8 +167,8 @@ func placedMeasure(f *metrics.Figure) *measure.Measure {
 	return nil
 }
 
-// one sets a measure from the figures that state it. If there are several, it is unknown which
-// one is the run's, so the measure is not set.
+// one sets a measure from the reported values with its name. If there are several, it is unknown
+// which one is valid for the run, so the measure is not set.
 func (r *Outcome) one(m measure.Measure, found []metrics.Figure) {
 	switch {
 	case len(found) > 1:
@@ -180,8 +180,8 @@ func (r *Outcome) one(m measure.Measure, found []metrics.Figure) {
 	}
 }
 
-// describe returns a description of a figure from a log, without its position and its ±, so that
-// all runs of a kind have the same one.
+// describe returns a description of a value from a log, without its position and ±, so that it is
+// equal for all runs of a kind.
 func describe(f metrics.Figure) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s is stated by a log, not measured here", f.Name)

@@ -2,9 +2,9 @@
 // times, skew between ranks, time to accuracy.
 //
 // It does no I/O, and is called once, when the run is read. Results are stored with
-// AlgorithmVersion, so that a later version can compute them again from the same data. No data
-// are dropped without a sign: the number of warm-up steps is part of the result, a missing value
-// is nil with a reason, and every doubt is a warning that is stored with the results.
+// AlgorithmVersion, so that a later version can compute them again from the same data. No data are
+// dropped silently: the number of warm-up steps is part of the result, a missing value is nil with
+// a reason, and everything that may make results wrong causes a warning, which is stored with them.
 //
 // Times are in seconds, throughputs in samples per second. Shares and accuracies are fractions.
 package summary
@@ -23,19 +23,20 @@ import (
 // AlgorithmVersion is increased when the same input gives a different Outcome.
 const AlgorithmVersion = 15
 
-// Input is what a run recorded after one of its restarts.
+// Input has the data that a run recorded since its start or one of its restarts. Each of these is
+// called an incarnation, numbered from 0.
 type Input struct {
 	Kind     string           // kind of workload, which determines the measures
 	Workers  int              // planned world size: workers and additional ranks
 	World    int              // largest world size that a rank reports; 0 if none did
 	Restart  int              // the incarnation that the other fields describe
 	Restarts []int            // all incarnations of the run, ascending
-	Targets  []measure.Target // in the plan's order; set before figures are added
+	Targets  []measure.Target // in the plan's order; set before calling Add
 	Device   string           // planned device, "cpu" or "gpu"; "" if not planned
 	// BatchNorm says over which ranks batch normalisation computes its statistics: "local",
 	// "sync"; "" if not planned.
 	BatchNorm string
-	// MFU is the plan's request to compute an MFU; nil if there is none.
+	// MFU is the plan's request to compute an MFU; nil: none.
 	MFU *MFU
 	// SampleTokens is the planned number of tokens per sample; 0 if unknown.
 	SampleTokens float64
@@ -46,13 +47,13 @@ type Input struct {
 	Places      []Place
 	Evaluations []Evaluation
 	Gradients   []RankGradients  // by epoch, then rank
-	Figures     []metrics.Figure // figures stated by logs or measured by a benchmark
-	Stated      []Stated         // figures during training that targets refer to, ascending by Time
+	Figures     []metrics.Figure // values reported by logs or measured by a benchmark
+	Stated      []Stated         // values reported during training that targets refer to, ascending by Time
 	Nodes       []SampledNode    // samplers' readings, by each node's first rank
 	Notes       []string         // notes in the ranks' files, without duplicates
 	BadLines    int              // number of unreadable event lines
 
-	placed *measure.Places // added figures that have coordinates
+	placed *measure.Places // added values with coordinates
 	again  map[string]int  // number of duplicates, by measure
 }
 
@@ -67,8 +68,8 @@ type Step struct {
 	DataWait, Compute, Communication *float64
 }
 
-// A Rank is what one rank reported about itself. A nil pointer means that it did not report the
-// value.
+// A Rank has the data that one rank reported about itself. A nil pointer means that it did not
+// report the value.
 type Rank struct {
 	Rank      int
 	Ranks     int // number of ranks that its events cover, from Rank on; 0 means 1
@@ -81,8 +82,8 @@ type Rank struct {
 	Stop      *metrics.Stop
 }
 
-// A Place is where ranks ran. It is for the rank of one process or, in a file about the whole
-// run, for the ranks that one supervisor started.
+// A Place names the host and devices of ranks: of the rank of one process or, in a file about the
+// whole run, of the ranks that one supervisor started.
 type Place struct {
 	Ranks       int    // 0 means 1
 	Host        string // "" if unknown
@@ -117,8 +118,8 @@ type Outcome struct {
 	Why map[string]string
 	// Places holds the values of measures with coordinates; nil if the run has none.
 	Places *measure.Places
-	// Reported declares the measures in Values and Why that the kind of workload does not:
-	// figures that the user's program or its log states.
+	// Reported declares the measures in Values and Why that the kind of workload does not declare:
+	// values that the user's program or its log reports.
 	Reported []measure.Measure
 
 	// Slowest is, for each rank, the number of steady steps in which it was the slowest; nil if
@@ -128,7 +129,7 @@ type Outcome struct {
 	Evaluations []Accuracy
 
 	// NoiseScales are the gradient noise scales of the epochs, or parts of them, in which the
-	// ranks recorded their gradients. If there are none, NoiseScaleWhy gives the reason.
+	// ranks recorded their gradients. If none exist, NoiseScaleWhy gives the reason.
 	NoiseScales   []NoiseScale
 	NoiseScaleWhy string
 

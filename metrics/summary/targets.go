@@ -11,16 +11,14 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// A Stated is the value of a figure at one step or epoch of the training, which rank 0 recorded
-// or a log states.
+// A Stated is a value at one step or epoch of the training, which rank 0 recorded or a log reports.
 type Stated struct {
 	Time  float64 // from rank 0's start
 	Name  string
 	Value float64
 }
 
-// State adds the value of a figure during training, if one of the run's targets is about that
-// figure.
+// State adds a value that was reported during training, if one of the run's targets refers to it.
 func (in *Input) State(seconds float64, f metrics.Figure) {
 	if len(f.At) != 1 || f.At["step"] == nil && f.At["epoch"] == nil || !slices.Contains(in.Asked(), f.Name) {
 		return
@@ -28,7 +26,7 @@ func (in *Input) State(seconds float64, f metrics.Figure) {
 	in.Stated = append(in.Stated, Stated{seconds, f.Name, f.Value})
 }
 
-// Asked returns the names of the figures that the run's targets are about.
+// Asked returns the names of the reported values to which the run's targets refer.
 func (in *Input) Asked() []string {
 	var names []string
 	for _, t := range in.Targets {

@@ -20,7 +20,7 @@ type MFU struct {
 	PeakTFLOPS float64 // per worker, as set in the study; 0: look up the device's name
 }
 
-// MFUOf returns the request in a run's parameters; nil if there is none.
+// MFUOf returns the request in a run's parameters; nil: none.
 func MFUOf(parameters map[string]any) *MFU {
 	number := func(key string) float64 { return amount(parameters[key]) }
 	m := MFU{FLOPs: number(measure.FLOPsPerTokenKey), Hardware: number(measure.HardwareFLOPsPerTokenKey), PeakTFLOPS: number(measure.MFUPeakKey)}
@@ -54,7 +54,7 @@ func (r *Outcome) utilisation(in Input) {
 		r.Reported = append(r.Reported, m)
 		switch {
 		case flops == 0:
-			r.Why[m.Name] = "nobody says what the program computes again for activation checkpointing; set workload.recompute"
+			r.Why[m.Name] = "what the program recomputes for activation checkpointing is unknown; set workload.recompute"
 			return
 		case each == nil:
 			r.Why[m.Name] = "there are no tokens/s of a worker"

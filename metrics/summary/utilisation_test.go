@@ -50,7 +50,7 @@ func TestUtilisation(t *testing.T) {
 	}
 	l4 := []Place{{Environment: &metrics.Environment{GPUs: []metrics.GPU{{Name: "NVIDIA L4"}}}}}
 	for why, r := range map[string]Outcome{
-		"are more than the 989 TFLOP/s that the device can do":      run("torchtitan", "bf16", "gpu", h100, 58560, 0),
+		"exceed the device's 989 TFLOP/s":                           run("torchtitan", "bf16", "gpu", h100, 58560, 0),
 		"no peak is known of \"NVIDIA L4\"":                         run("torchtitan", "bf16", "gpu", l4, 100, 0),
 		"no peak is known of \"NVIDIA H100 80GB HBM3\" in \"fp32\"": run("torchtitan", "fp32", "gpu", h100, 100, 0),
 		"no peak is known of a CPU":                                 run("torchtitan", "fp32", "cpu", nil, 5, 0),

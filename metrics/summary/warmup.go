@@ -113,7 +113,7 @@ func (c *Cut) tellOfWarmup(durations []float64) {
 		over += d/behind - 1
 	}
 	if cost := over / float64(n-c.Warmup+counted); cost > tell {
-		c.warn("the first %d of %d steps are left out as warm-up: steps %d to %d take %.0f %% longer than those after them; if something disturbed the run there, or its speed changed, its throughput is up to %.0f %% too high",
+		c.warn("the first %d of %d steps are omitted as warm-up: steps %d to %d take %.0f %% longer than later ones; if that is not warm-up, the throughput is up to %.0f %% too high",
 			c.Warmup, n, from, c.Warmup-1, 100*over/float64(counted), 100*cost)
 	}
 }

@@ -42,7 +42,7 @@ func TestWarmup(t *testing.T) {
 		{"one slow first step", join([]float64{30}, repeat(99, 0.05)), 1, "", ""},
 		{"two slow first steps", join([]float64{30, 9}, repeat(98, 0.05)), 2, "", ""},
 		// 3 is not more than three times as long, nor is 2: with them, 12 steps take 15.
-		{"a ramp of five in fifteen", join([]float64{6, 5, 4, 3, 2}, repeat(10, 1)), 5, "", "the first 5 of 15 steps are left out as warm-up: steps 3 to 4 take 150 % longer than those after them; if something disturbed the run there, or its speed changed, its throughput is up to 25 % too high"},
+		{"a ramp of five in fifteen", join([]float64{6, 5, 4, 3, 2}, repeat(10, 1)), 5, "", "the first 5 of 15 steps are omitted as warm-up: steps 3 to 4 take 150 % longer than later ones; if that is not warm-up, the throughput is up to 25 % too high"},
 		{"a ramp of five in sixteen that leaves too few", join([]float64{6, 5, 4, 3, 2, 2, 2}, repeat(9, 1)), 0, "7 of 16 steps are warm-up; at least 10 steady steps are needed: make the run longer", ""},
 		// With them, 100 steps take 120.
 		{"a slower start", join(repeat(20, 2), repeat(80, 1)), 20, "", "the first 20 of 100 steps are left out as warm-up: steps 0 to 19 take 100 % longer than those after them; if something disturbed the run there, or its speed changed, its throughput is up to 20 % too high"},
@@ -52,7 +52,7 @@ func TestWarmup(t *testing.T) {
 		{"after a slow first step, slower from 40 on", join([]float64{30}, repeat(40, 1), repeat(60, 2)), 1, "", "steps 40 to 52 take 100 % longer than steps 1 to 13: the throughput covers both"},
 		{"faster, then slower", join(repeat(26, 2), repeat(26, 1.5), repeat(48, 2)), 0, "", "steps 0 to 12 take 33 % longer than steps 26 to 38: the throughput covers both"},
 		{"a slower start that is soon over", join(repeat(5, 2), repeat(95, 1)), 5, "", ""},
-		{"two steps of sixteen at another speed", join(repeat(2, 1.7), repeat(14, 1)), 2, "", "the first 2 of 16 steps are left out as warm-up: steps 0 to 1 take 70 % longer than those after them; if something disturbed the run there, or its speed changed, its throughput is up to 9 % too high"},
+		{"two steps of sixteen at another speed", join(repeat(2, 1.7), repeat(14, 1)), 2, "", "the first 2 of 16 steps are omitted as warm-up: steps 0 to 1 take 70 % longer than later ones; if that is not warm-up, the throughput is up to 9 % too high"},
 		{"two steps of sixteen that are five times as long", join(repeat(2, 5), repeat(14, 1)), 2, "", ""},
 		// Parts of 13 steps, ⌈100/8⌉: the first all fast, that from 26 on all slow.
 		{"a faster start", join(repeat(20, 1), repeat(80, 2)), 0, "", "steps 26 to 38 take 100 % longer than steps 0 to 12: the throughput covers both"},

@@ -97,7 +97,7 @@ func (t *tests) withAll(packages []goPackage, mutants []*mutant) (overlay string
 var located = regexp.MustCompile(`^(\S+\.go):(\d+):`)
 
 // doNotCompile compiles packages and returns mutants that do not compile. The caller
-// must remove these and call it again until there are none: the compiler stops after
+// must remove these and call it again until none remain: the compiler stops after
 // ten errors per package, and does not compile packages that import one with errors.
 func (t *tests) doNotCompile(ctx context.Context, packages []goPackage, at map[place]*mutant) ([]*mutant, error) {
 	args := []string{"build", "-p", strconv.Itoa(t.parallel)}

@@ -207,8 +207,8 @@ func try(ctx context.Context, o options, packages []goPackage, candidates []muta
 	return nil
 }
 
-// choose returns the first count candidates that compile and are not known to be
-// equivalent. outside are those of them that are outside functions.
+// choose returns the first count candidates that compile and are not known to be equivalent.
+// outside lists the chosen mutants that are outside functions.
 func choose(ctx context.Context, t *tests, count int, packages []goPackage, candidates []mutant, score *tally, stdout io.Writer) (chosen, outside []*mutant, err error) {
 	reasons, err := parseEquivalents(equivalents)
 	if err != nil {

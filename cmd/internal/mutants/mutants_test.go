@@ -47,7 +47,7 @@ func TestMutantsOf(t *testing.T) {
 			if m.line != 3 {
 				t.Errorf("%s: line %d, want 3", c.body, m.line)
 			}
-			// The change must be that of the whole file.
+			// The changed function must equal the one in the changed file.
 			if whole := oneLine(string(m.apply([]byte(source)))); !strings.Contains(whole, m.now) {
 				t.Errorf("%s: the file becomes %q, without %q", c.body, whole, m.now)
 			}
@@ -79,7 +79,7 @@ func TestSample(t *testing.T) {
 	}
 }
 
-// The intervals are those of tables of exact binomial limits.
+// The intervals come from tables of exact binomial limits.
 func TestInterval(t *testing.T) {
 	for _, c := range []struct {
 		k, n      int

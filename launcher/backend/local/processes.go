@@ -153,9 +153,8 @@ func (p *processes) clear(a *launcher.Attempt, log *os.File) {
 	}
 }
 
-// process runs scalebench-worker with the site's variables, in a place in the
-// world, on those CPUs, nil for any, with that memory, nil for any, and returns its
-// exit code.
+// process runs scalebench-worker as one rank, with the site's variables, and returns its exit code.
+// cpus and memory restrict it; nil: no restriction.
 func (p *processes) process(ctx context.Context, site *study.Site, w world.World, cpus *cpuSet, fence *world.Fence, log *os.File, arguments []string) int {
 	cmd := exec.CommandContext(ctx, p.creator.Worker, arguments...)
 	cmd.Env = append(os.Environ(), w.Environ()...)

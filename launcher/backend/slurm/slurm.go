@@ -83,8 +83,8 @@ func (b *Backend) Limits() launcher.Limits { return b.limits }
 // Occupies reports whether Slurm has accepted the attempt.
 func (b *Backend) Occupies(s launcher.State) bool { return s.Submission != nil }
 
-// record returns what is known about an attempt's job before submission. pack is the name of its pack; "" means
-// a separate job.
+// record returns the facts about an attempt's job that are known before submission. pack is the
+// name of its pack; "" means a separate job.
 func (b *Backend) record(t launcher.Todo, pack string) launcher.Record {
 	name := b.packName(pack)
 	if pack == "" {

@@ -15,9 +15,9 @@ import (
 // search.
 const BLASVariable = "SCALEBENCH_CUBLAS"
 
-// BLASCandidates returns the libraries that Open tries, in order: only the one of Variable if it is
-// set; otherwise those of the active Python environment (of PyTorch for CUDA 12, 13, and 11), and
-// the system's. libcublasLt, which cuBLAS needs, is in the same folder.
+// BLASCandidates returns the libraries that Open tries, in order: if Variable is set, only that
+// file; otherwise the libraries in the active Python environment (from PyTorch for CUDA 12, 13 or
+// 11), then the system's. libcublasLt, which cuBLAS needs, is in the same folder.
 func BLASCandidates(getenv func(string) string) []string {
 	if own := getenv(BLASVariable); own != "" {
 		return []string{own}

@@ -37,26 +37,26 @@ func BLASWorkspace(major int) int64 {
 type BLASHandle struct {
 	library *BLAS
 	handle  C.cublasHandle_t
-	major   int // of the device's compute capability
+	major   int // major version of the device's compute capability
 	compute C.int
 }
 
-// noTF32 is an environment variable of cuBLAS's own: 0 takes TF32 away from
-// programs that ask for it, which nothing else would tell.
+// noTF32 is an environment variable of cuBLAS. The value 0 silently disables TF32 even for programs
+// that request it.
 const noTF32 = "NVIDIA_TF32_OVERRIDE"
 
 const (
 	compute32F         = 68 // CUBLAS_COMPUTE_32F
 	compute32FFastTF32 = 77 // CUBLAS_COMPUTE_32F_FAST_TF32
 
-	// CUBLAS_DEFAULT_MATH computes float32 as float32. CUBLAS_PEDANTIC_MATH also disables faster
-	// methods of the same precision, so its times would not be those of real programs.
+	// CUBLAS_DEFAULT_MATH computes in float32. CUBLAS_PEDANTIC_MATH also disables faster methods of
+	// the same precision, which real programs use.
 	defaultMath     = 0
 	tf32Math        = 3  // CUBLAS_TF32_TENSOR_OP_MATH
 	wholeReductions = 16 // CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION
 )
 
-// New makes a handle on the device, which has to be the current one.
+// New returns a handle on the device, which must be current on the calling thread.
 func (l *BLAS) New(d *Device, o BLASOptions) (*BLASHandle, error) {
 	major, minor, err := d.Capability()
 	if err != nil {
@@ -68,7 +68,7 @@ func (l *BLAS) New(d *Device, o BLASOptions) (*BLASHandle, error) {
 	case o.TF32 && major < 8:
 		return nil, fmt.Errorf("TF32 needs a GPU of compute capability 8.0 or later; this one has %d.%d: use float32", major, minor)
 	case o.TF32 && l.getenv(noTF32) == "0":
-		return nil, fmt.Errorf("%s=0 is set, so that cuBLAS would compute float32 where TF32 was asked for; unset it, or use float32", noTF32)
+		return nil, fmt.Errorf("%s=0 makes cuBLAS compute in float32 although TF32 was requested; unset it, or use float32", noTF32)
 	case o.TF32:
 		mode, h.compute = tf32Math, compute32FFastTF32
 	}
@@ -79,10 +79,10 @@ func (l *BLAS) New(d *Device, o BLASOptions) (*BLASHandle, error) {
 		return nil, fmt.Errorf("cuBLAS: a workspace of %d bytes at %#x; want some memory, aligned to 256 bytes", o.WorkspaceBytes, uintptr(o.Workspace))
 	}
 	if err := l.check("cublasCreate", C.cublas_create(l.table, &h.handle)); err != nil {
-		// A driver that is too old for the library comes out here, as not initialised.
+		// If the driver is too old for the library, the error is "not initialised".
 		return nil, fmt.Errorf("%v at %s, with a driver for CUDA up to %s: %w", l, l.Path(), d.Driver().Version(), err)
 	}
-	// In this order: a new stream takes the workspace away.
+	// Set the stream first: setting it resets the workspace.
 	err = l.check("cublasSetStream", C.cublas_stream(l.table, h.handle, C.uintptr_t(o.Stream)))
 	if err == nil {
 		err = l.check("cublasSetWorkspace", C.cublas_workspace(l.table, h.handle, C.uintptr_t(o.Workspace), C.size_t(o.WorkspaceBytes)))
@@ -96,7 +96,7 @@ func (l *BLAS) New(d *Device, o BLASOptions) (*BLASHandle, error) {
 	return h, nil
 }
 
-// Destroy gives the handle back. It may wait for the device.
+// Destroy frees the handle. It may wait for the device.
 func (h *BLASHandle) Destroy() error {
 	return h.library.check("cublasDestroy", C.cublas_destroy(h.library.table, h.handle))
 }
@@ -104,7 +104,7 @@ func (h *BLASHandle) Destroy() error {
 // A MatrixType is the type of a matrix's elements, numbered as in cudaDataType_t.
 type MatrixType int
 
-// Float32 is the type of a Matrix that says none.
+// Float32 is the default type of a Matrix.
 const (
 	Float32  MatrixType = 0  // CUDA_R_32F
 	BFloat16 MatrixType = 14 // CUDA_R_16BF
@@ -123,7 +123,7 @@ func (t MatrixType) String() string {
 // A Matrix is a row-major matrix in device memory.
 type Matrix struct {
 	At            Pointer
-	Rows, Columns int  // as it lies in memory
+	Rows, Columns int  // as stored in memory
 	Stride        int  // elements from one row to the next; 0: Columns
 	Transposed    bool // the product takes the transpose, Columns×Rows
 	Type          MatrixType

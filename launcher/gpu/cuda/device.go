@@ -88,7 +88,7 @@ func (v *Device) Memory() (free, total int64, err error) {
 // Alloc returns uninitialised device memory, aligned to 256 bytes.
 func (v *Device) Alloc(bytes int64) (Pointer, error) {
 	if bytes < 1 {
-		return 0, fmt.Errorf("cuMemAlloc: %d bytes asked for; want 1 or more", bytes)
+		return 0, fmt.Errorf("cuMemAlloc: %d bytes requested; want 1 or more", bytes)
 	}
 	var p C.CUdeviceptr
 	if err := v.driver.check("cuMemAlloc", C.cuda_alloc(v.driver.table, &p, C.size_t(bytes))); err != nil {

@@ -153,7 +153,7 @@ func (d *Driver) handle(ordinal int) (C.CUdevice, error) {
 		return 0, err
 	}
 	if ordinal < 0 || ordinal >= n {
-		return 0, fmt.Errorf("GPU %d was asked for, but this process sees %d, counted from 0; check CUDA_VISIBLE_DEVICES and the job's request", ordinal, n)
+		return 0, fmt.Errorf("GPU %d was requested, but this process sees only %d, numbered from 0; check CUDA_VISIBLE_DEVICES and the job's request", ordinal, n)
 	}
 	var handle C.CUdevice
 	err = d.check("cuDeviceGet", C.cuda_device(d.table, &handle, C.int(ordinal)))

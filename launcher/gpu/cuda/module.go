@@ -75,7 +75,7 @@ const maxBlocks = math.MaxInt32
 func (v *Device) Launch(f Function, threads int64, s Stream, args unsafe.Pointer) error {
 	blocks := (threads-1)/BlockSize + 1
 	if threads < 1 || blocks > maxBlocks {
-		return fmt.Errorf("cuLaunchKernel: %d threads asked for; want 1 to %d", threads, int64(maxBlocks)*BlockSize)
+		return fmt.Errorf("cuLaunchKernel: %d threads requested; want 1 to %d", threads, int64(maxBlocks)*BlockSize)
 	}
 	return v.driver.check("cuLaunchKernel", C.cuda_launch(v.driver.table, C.uintptr_t(f), C.uint(blocks), BlockSize, C.uintptr_t(s), args))
 }

@@ -20,7 +20,7 @@ type Pinned struct {
 // it than of other memory, because it cannot be swapped out.
 func (v *Device) AllocPinned(bytes int64) (*Pinned, error) {
 	if bytes < 1 {
-		return nil, fmt.Errorf("cuMemHostAlloc: %d bytes asked for; want 1 or more", bytes)
+		return nil, fmt.Errorf("cuMemHostAlloc: %d bytes requested; want 1 or more", bytes)
 	}
 	p := &Pinned{device: v, bytes: bytes}
 	if err := v.driver.check("cuMemHostAlloc", C.cuda_host_alloc(v.driver.table, &p.at, C.size_t(bytes))); err != nil {

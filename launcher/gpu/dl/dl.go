@@ -1,13 +1,11 @@
-// Package dl fills tables of C functions from a shared library that is found
-// when the program runs, so that a binding needs neither the library nor its
-// headers when it is built, and a program with the binding starts where the
-// library is missing.
+// Package dl loads shared libraries at run time and fills tables of C function pointers. A binding
+// that uses it can be built without the library and its headers, and a program with the binding
+// starts even if the library is missing.
 //
-// A table is all or nothing: when a function that is required is not there, the
-// whole table is cleared, and the error says which library was tried, where,
-// and what it lacks. What a library has only in later versions is optional and
-// may stay null. A library that was opened stays open: those bound here run
-// threads of their own, and unloading code under a running thread is a crash.
+// If a required function is missing, the whole table is cleared, and the error names the library
+// and the missing functions. Functions that only later versions have are optional and may stay
+// null. An open library is never closed, because the libraries bound here run threads of their own,
+// and unloading code under a running thread crashes.
 package dl
 
 /*
@@ -17,8 +15,8 @@ package dl
 #include <stdlib.h>
 #include <string.h>
 
-// The message of dlerror belongs to the thread and is overwritten by its next
-// call. It is therefore copied in the same crossing as the call that it is of.
+// dlerror's message belongs to the thread, and the next call overwrites it. So it is copied in the
+// same cgo call.
 static void *open_library(const char *path, char **complaint) {
 	void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (handle == NULL) {
@@ -28,8 +26,8 @@ static void *open_library(const char *path, char **complaint) {
 	return handle;
 }
 
-// A symbol may be there and null; only dlerror tells that from a missing one.
-// A null function is of no use either way.
+// dlsym also returns null for an existing symbol with the value null; only dlerror could tell. A
+// null function is useless in both cases.
 static void *symbol(void *handle, const char *name) { return dlsym(handle, name); }
 
 static char *path_of(void *address) {
@@ -52,8 +50,8 @@ import (
 // A Symbol is one entry of a table.
 type Symbol struct {
 	Name     string
-	Address  *unsafe.Pointer // where the function's address goes: C memory, or pinned
-	Optional bool            // stays null where the library does not have it
+	Address  *unsafe.Pointer // where to store the function's address: C memory, or pinned
+	Optional bool            // stays null if the library lacks the function
 }
 
 // A Library is an open shared library.
@@ -67,19 +65,18 @@ func (l *Library) Path() string { return l.path }
 
 // A MissingError reports a library that exists but lacks required functions.
 type MissingError struct {
-	Path    string   // of the library
-	Symbols []string // required ones that it lacks
+	Path    string   // the library's file
+	Symbols []string // required functions that it lacks
 }
 
 func (e *MissingError) Error() string {
 	return fmt.Sprintf("%s has no %s", e.Path, strings.Join(e.Symbols, ", "))
 }
 
-// Open opens the first of the candidates that has all the required symbols, and
-// fills the table. A candidate without a slash is looked for as the dynamic
-// linker does it (LD_LIBRARY_PATH, ld.so.cache, the system's folders). The error
-// of a failure has one line of reason for each candidate; errors.As finds a
-// *MissingError where a library lacked symbols.
+// Open opens the first candidate that has all required symbols, and fills the table. The dynamic
+// linker searches candidates without a slash (LD_LIBRARY_PATH, ld.so.cache, the system's folders).
+// what is the library's name for errors. The error has one reason for each candidate; errors.As
+// finds a *MissingError if a library lacked symbols.
 func Open(what string, candidates []string, table []Symbol) (*Library, error) {
 	var reasons []error
 	for _, path := range candidates {
@@ -98,7 +95,7 @@ func Open(what string, candidates []string, table []Symbol) (*Library, error) {
 	return nil, fmt.Errorf("%s cannot be loaded: %w", what, joined(reasons))
 }
 
-// reasonsError joins several reasons in one line.
+// reasonsError joins several reasons on one line.
 type reasonsError []error
 
 func joined(reasons []error) error {
@@ -165,7 +162,7 @@ func (l *Library) symbol(name string) unsafe.Pointer {
 	return C.symbol(l.handle, s)
 }
 
-// name replaces the name asked for by the file that a function lies in.
+// name replaces the requested name by the path of the file that contains the function.
 func (l *Library) name(function unsafe.Pointer) {
 	if path := C.path_of(function); path != nil {
 		l.path = C.GoString(path)

@@ -1,24 +1,22 @@
-// Package fake is a C library with the functions of CUDA's driver, of cuBLAS and
-// of NCCL that scalebench calls, for tests on machines without a GPU; another has those of
-// NVML (nvml.go). It is no
-// simulation of a GPU and its speed says nothing; but it really moves and
-// reduces: its device memory is the process's own, its streams are threads, and
-// the ranks of a communicator are processes that share memory. It is as strict
-// as the real ones where a binding can go wrong: a device must be current on the
-// calling thread, addresses of device memory cannot be followed, communicators
-// do not block, and a call while one is busy is refused.
+// Package fake builds a C library with the functions of CUDA's driver, cuBLAS and NCCL that
+// scalebench calls, for tests on machines without a GPU. A second library has those of NVML
+// (nvml.go). It does not simulate a GPU, and its speed means nothing, but it does move and reduce
+// data: its device memory is memory of the process, its streams are threads, and the ranks of a
+// communicator are processes that share memory. It is as strict as the real libraries about
+// mistakes of a binding. A device must be current on the calling thread, addresses of device memory
+// cannot be dereferenced, communicators do not block, and a call is refused while the communicator
+// is busy.
 //
 // It is called a double wherever its name shows.
 //
-// A kernel runs as a function of C that its PTX was translated to, instruction by
-// instruction, when the double was built (Translate); each entry of a module has to
-// have such a function, whose parameter is of the same size. Kernels have one
-// dimension and one parameter. Graphs repeat copies, fills, kernels and products,
-// in the order in which they were captured; collectives cannot be captured.
+// A kernel runs as the C function into which its PTX was translated, instruction by instruction,
+// when the library was built (Translate). Each entry of a module must have such a function, with a
+// parameter of the same size. Kernels have one dimension and one parameter. Graphs repeat copies,
+// fills, kernels and products in the order in which they were captured; collectives cannot be
+// captured.
 //
-// Faults are asked for with environment variables, in the process of one rank;
-// allocations of device memory, launches and products are counted in the process,
-// an operation of NCCL in the communicator, each from 1:
+// Environment variables of a rank's process inject faults. Allocations of device memory, launches
+// and products are numbered per process, operations of NCCL per communicator, from 1:
 //
 //	CUDA_DOUBLE_GPUS=4             the GPUs that it says there are; 0: CUDA finds none
 //	CUDA_DOUBLE_CAPABILITY=75      the compute capability that it says they have: 7.5
@@ -41,9 +39,9 @@
 //	NCCL_DOUBLE_ERROR=5        this one ends in an error that NCCL reports later
 //	NCCL_DOUBLE_CORRUPT=5      this one's result has a wrong bit on this rank
 //
-// CUDA_DOUBLE_CALLS=file has a process write down what it calls, in order: the function,
-// the number of the stream, from 1, or 0, and the event. Only what asks for properties
-// and errors is left out.
+// With CUDA_DOUBLE_CALLS=file, a process writes its calls to a file, in order: the function, the
+// number of the stream (from 1; 0: none) and the event. Queries of properties and errors are left
+// out.
 package fake
 
 import (
@@ -58,14 +56,14 @@ import (
 //go:embed source
 var source embed.FS
 
-// Build compiles the double with cc to a library of that name in dir. A name in
-// without is renamed, so that the library lacks the function. The error holds
-// what the compiler said.
+// Build compiles the fake library with cc to dir/name and returns its path. Functions in without
+// are renamed, so that the library lacks them. The error contains the compiler's messages.
 func Build(dir, name string, without ...string) (string, error) {
 	return BuildKernels(dir, name, nil, without...)
 }
 
-// BuildKernels is Build with kernels: every *.ptx at the top of that folder, translated to C.
+// BuildKernels is like Build, and adds kernels: every *.ptx file in the top folder of kernels,
+// translated to C.
 func BuildKernels(dir, name string, kernels fs.FS, without ...string) (string, error) {
 	work, err := os.MkdirTemp(dir, "double")
 	if err != nil {

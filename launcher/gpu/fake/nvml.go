@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 )
 
-// This file is a C library with the functions of NVML that scalebench calls,
-// for tests on machines without a GPU. Its GPUs exist in a text file, which every
-// call reads anew, so that a test can change what happens next:
+// This file builds a C library with the functions of NVML that scalebench calls, for tests on
+// machines without a GPU. A text file describes its GPUs. Every call reads the file again, so that
+// a test can change the GPUs at any time:
 //
 //	time 12.5             seconds on the GPUs' clock; without it, since the first call
 //	gpu                   begins the next GPU; what follows is of it
@@ -28,8 +28,8 @@ import (
 //	fail CALL GPU CODE    the call answers CODE for that GPU; -1: for all
 //	hang CALL GPU         the call does not return while this line is here
 //
-// The energy counter is exactly the area under power from 0 on. It is called a
-// double wherever its name shows.
+// The energy counter is exactly the integral of the power from time 0 on. In names, the library is
+// called a double.
 
 //go:embed nvml_source/nvml.c
 var nvmlSource []byte
@@ -37,8 +37,8 @@ var nvmlSource []byte
 // NVMLVariable names the environment variable with the text file.
 const NVMLVariable = "NVML_DOUBLE"
 
-// BuildNVML compiles the double with cc to dir/libnvidia-ml.so.1. A function in without
-// is renamed, so that the library lacks it, as an older driver's does.
+// BuildNVML compiles the fake library with cc to dir/libnvidia-ml.so.1. Functions in without are
+// renamed, so that the library lacks them, like that of an older driver.
 func BuildNVML(dir string, without ...string) (string, error) {
 	file := filepath.Join(dir, "nvml.c")
 	if err := os.WriteFile(file, nvmlSource, 0o600); err != nil {

@@ -8,16 +8,14 @@ import (
 	"strings"
 )
 
-// Translate makes C of PTX, for BuildKernels: a function for each entry that does, one
-// after the other, what its threads do. So what runs in a test is what a GPU's driver
-// would be given, instruction by instruction, by NVIDIA's PTX ISA.
+// Translate translates PTX to C, for BuildKernels. Each entry becomes a function that executes the
+// threads one after the other. A test thus executes the same PTX that a GPU's driver would get,
+// instruction by instruction, by NVIDIA's PTX ISA.
 //
-// It knows what clang makes of kernels without shared memory, barriers and calls, and
-// refuses everything else. An address that is no multiple of the size of what is read
-// or written there ends the process, as it would end the program on a GPU. The threads
-// of a block come from the last to the first, and the blocks from the first to the
-// last: a kernel in which one thread counts on what another has done, or has not done
-// yet, does so in vain.
+// It supports the instructions that clang generates for kernels without shared memory, barriers and
+// calls, and returns an error for any other. A misaligned access ends the process, as it would end
+// the program on a GPU. Threads of a block run from the last to the first, and blocks from the
+// first to the last, so that a kernel that depends on the order of its threads gives wrong results.
 func Translate(ptx []byte) ([]byte, error) {
 	t := &translation{}
 	t.write("#include \"kernel.h\"\n#include <math.h>\n#include <stdlib.h>\n#include <string.h>\n")
@@ -44,8 +42,8 @@ func Translate(ptx []byte) ([]byte, error) {
 
 type translation struct {
 	c     strings.Builder
-	entry string // that is being translated
-	bytes string // of its parameter
+	entry string // name of the entry being translated
+	bytes string // size of its parameter
 }
 
 func (t *translation) write(format string, values ...any) { fmt.Fprintf(&t.c, format, values...) }
@@ -119,7 +117,7 @@ func (t *translation) registers(kind, name, count string) error {
 	return nil
 }
 
-// types are PTX's as C's. Registers have no sign; instructions do.
+// types maps PTX types to C types. Registers have no sign; instructions do.
 var types = map[string]string{
 	"pred": "int",
 	"b16":  "uint16_t", "b32": "uint32_t", "b64": "uint64_t",
@@ -128,7 +126,7 @@ var types = map[string]string{
 	"f32": "float", "f64": "double",
 }
 
-// operands splits at commas that are in no braces.
+// operands splits a text at commas outside braces.
 func operands(text string) (list []string) {
 	depth, from := 0, 0
 	for i, r := range text {
@@ -154,7 +152,7 @@ var (
 	address  = regexp.MustCompile(`^\[(%?\w+)(?:\+(-?\d+))?\]$`)
 )
 
-// registerOf is the C variable of a register that can hold a type.
+// registerOf returns the C variable of a register, which must be able to hold the type.
 func registerOf(operand, kind string) (string, error) {
 	m := register.FindStringSubmatch(operand)
 	if m == nil {
@@ -167,7 +165,7 @@ func registerOf(operand, kind string) (string, error) {
 	return m[1], nil
 }
 
-// value is an operand, read as a type.
+// value returns the C expression for an operand, read as the given type.
 func value(operand, kind string) (string, error) {
 	c, ok := types[kind]
 	if !ok {
@@ -229,7 +227,7 @@ func place(operand, space, kind string, count int) (list []string, err error) {
 	return list, nil
 }
 
-// instructionInC is one statement.
+// instructionInC returns an instruction as a C statement.
 func instructionInC(name string, operands []string) (string, error) {
 	parts := strings.Split(name, ".")
 	op, modifiers := parts[0], parts[1:]
@@ -254,7 +252,7 @@ func instructionInC(name string, operands []string) (string, error) {
 	if !ok || len(kind) == 0 || len(operands) != form.operands+1 {
 		return "", fmt.Errorf("instruction %s with %d operands is not understood", name, len(operands))
 	}
-	// What each operand is read as, and how the result is written.
+	// The types as which operands are read and the result is written.
 	as := kind[0]
 	var in []string
 	for i, o := range operands[1:] {
@@ -288,7 +286,7 @@ func instructionInC(name string, operands []string) (string, error) {
 	return fmt.Sprintf("%s = %s;", to, expression), nil
 }
 
-// access is a load or a store of one number, or of two or four.
+// access translates a load or store of one, two or four numbers.
 func access(op string, modifiers, operands []string) (string, error) {
 	if len(modifiers) < 2 || len(operands) != 2 {
 		return "", fmt.Errorf("%s.%s is not understood", op, strings.Join(modifiers, "."))
@@ -335,7 +333,8 @@ func access(op string, modifiers, operands []string) (string, error) {
 	return statement, nil
 }
 
-// A form is an instruction's, whose operands have been read as its last modifier says.
+// A form returns the C expression of an instruction, given its operands, read as the type in the
+// last modifier.
 type form struct {
 	operands   int
 	expression func(modifiers, in []string) (string, error)
@@ -367,7 +366,7 @@ var forms = map[string]form{
 	"cvt":  {1, conversion},
 }
 
-// fill puts the last modifier's type in C, $0, and the operands into a pattern.
+// fill inserts the C type of the last modifier ($0) and the operands into a pattern.
 func fill(pattern string, modifiers, in []string) string {
 	with := []string{"$0", types[modifiers[len(modifiers)-1]]}
 	for i, v := range in {
@@ -387,7 +386,7 @@ func among(pattern string, kinds ...string) func(modifiers, in []string) (string
 	}
 }
 
-// exactly is a pattern of floating-point numbers rounded to the nearest, as C does.
+// exactly returns the form of a floating-point operation that rounds to nearest, as C does.
 func exactly(pattern string) func(modifiers, in []string) (string, error) {
 	return func(modifiers, in []string) (string, error) {
 		if k := strings.Join(modifiers, "."); k != "rn.f32" && k != "rn.f64" {
@@ -399,8 +398,8 @@ func exactly(pattern string) func(modifiers, in []string) (string, error) {
 
 func floating(modifiers []string) bool { return strings.HasPrefix(modifiers[len(modifiers)-1], "f") }
 
-// arithmetic of integers is done in 64 bits and without a sign, whose overflow C does
-// not define; the result's register takes the lower bits.
+// arithmetic returns the form of an integer operation. It computes in 64 bits without sign, because
+// C does not define signed overflow; the result's register takes the lower bits.
 func arithmetic(operator string) func(modifiers, in []string) (string, error) {
 	return func(modifiers, in []string) (string, error) {
 		if floating(modifiers) {
@@ -480,7 +479,7 @@ func move(modifiers, in []string) (string, error) {
 	return in[0], nil
 }
 
-// bits is a mov between a floating-point register and one of its bits.
+// bits translates a mov between a floating-point register and an integer register of the same size.
 func bits(name, to, from string) (statement string, ok bool) {
 	t, f := register.FindStringSubmatch(to), register.FindStringSubmatch(from)
 	if t == nil || f == nil {
@@ -499,7 +498,8 @@ func bits(name, to, from string) (statement string, ok bool) {
 	return "", false
 }
 
-// shift is by at most the type's bits; more gives what as many would.
+// shift returns the form of a shift. A shift by more than the type's bits counts as one by all
+// bits.
 func shift(operator string) func(modifiers, in []string) (string, error) {
 	return func(modifiers, in []string) (string, error) {
 		kind := modifiers[0]
@@ -515,7 +515,7 @@ func shift(operator string) func(modifiers, in []string) (string, error) {
 	}
 }
 
-// comparison: an ordered one of a NaN is false, as in C.
+// comparison is the form of a comparison. An ordered comparison with a NaN is false, as in C.
 func comparison(modifiers, in []string) (string, error) {
 	if len(modifiers) != 2 {
 		return "", fmt.Errorf("not understood")
@@ -539,8 +539,8 @@ func comparison(modifiers, in []string) (string, error) {
 	return "", fmt.Errorf("not understood")
 }
 
-// conversion: of integers by their value, to and from floating-point numbers by
-// rounding to the nearest, or towards 0 to an integer.
+// conversion is the form of a conversion. Integers keep their value; floating-point numbers are
+// rounded to nearest, or towards 0 for conversion to an integer.
 func conversion(modifiers, in []string) (string, error) {
 	if len(modifiers) < 2 {
 		return "", fmt.Errorf("not understood")

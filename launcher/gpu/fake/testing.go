@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// During builds the double with kernels, which may be nil, for as long as run takes,
-// the tests of a package, and returns what run does: TestMain's exit status.
+// During builds the fake library, with kernels unless nil, and calls run with its path. It removes
+// the library afterwards, and returns run's result. TestMain calls it with the tests of a package.
 func During(kernels fs.FS, run func(path string) int) int {
 	status := 1
 	err := built(kernels, func(path string) error {
@@ -30,7 +30,7 @@ func Library(kernels fs.FS) (code []byte, err error) {
 	return code, err
 }
 
-// built builds the double in a folder that is there until use returns.
+// built builds the fake library in a temporary folder and calls use with its path.
 func built(kernels fs.FS, use func(path string) error) error {
 	dir, err := os.MkdirTemp("", "double")
 	if err != nil {

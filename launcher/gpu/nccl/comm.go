@@ -54,7 +54,7 @@ type Comm struct {
 	failure   *Failure    // the first failure; later calls return it
 	closed    bool
 
-	// Memory that C writes to or reads, here so that no call allocates.
+	// Memory for C calls, kept here so that calls do not allocate.
 	array  []C.struct_nccl_operation
 	failed C.int // index in array
 	answer C.ncclResult_t
@@ -111,7 +111,7 @@ func (l *Library) Join(ctx context.Context, o Options) (*Comm, error) {
 	c := &Comm{library: l, o: o, since: time.Now()}
 	settings := C.struct_nccl_settings{min_ctas: C.int(o.MinCTAs), max_ctas: C.int(o.MaxCTAs)}
 	if o.NetName != "" {
-		settings.net_name = C.CString(o.NetName) // kept: NCCL does not say how long it reads it
+		settings.net_name = C.CString(o.NetName) // not freed: NCCL does not document how long it uses it
 	}
 	r := C.nccl_init(l.table, &c.comm, C.int(o.Size), unsafe.Pointer(&o.ID), C.int(o.Rank), &settings)
 	if err := l.check("ncclCommInitRankConfig", r, nil); err != nil {
@@ -147,8 +147,8 @@ type Operation struct {
 	Count      int64
 	Send, Recv uintptr
 
-	Reduction Reduction // of all-reduce and reduce-scatter
-	Root      int       // of broadcast; the others' Send is not read
+	Reduction Reduction // for all-reduce and reduce-scatter
+	Root      int       // for broadcast; other ranks' Send is not read
 }
 
 // Bytes returns the size of the larger of the two buffers, among size ranks.
@@ -210,9 +210,9 @@ func (c *Comm) Enqueue(ctx context.Context, operations ...Operation) error {
 	return c.fail("idle", c.library.check("enqueuing "+operations[c.failed].Kind.String(), r, c.comm), true)
 }
 
-// Wait returns when everything in the stream has ended, or the communicator has
-// failed; then its error is a *Failure, here and on all ranks that the abort
-// reaches. Cancelling ctx is a reason to give up like any other.
+// Wait returns when everything in the stream has ended, or the communicator has failed; then its
+// error is a *Failure, here and on all ranks that the abort reaches. If ctx is cancelled, the
+// communicator fails as well.
 func (c *Comm) Wait(ctx context.Context) error {
 	return c.until(ctx, "idle", c.Poll)
 }
@@ -222,7 +222,8 @@ func (c *Comm) Poll() (done bool, err error) {
 	if err := c.usable(); err != nil {
 		return false, err
 	}
-	// In this order: an operation that fails ends, too, and NCCL says so before.
+	// NCCL must be queried first, because a failed operation also ends, and NCCL reports the
+	// failure before that.
 	if done, err = c.o.Done(); err != nil {
 		return false, c.fail("idle", err, true)
 	}
@@ -237,7 +238,7 @@ func (c *Comm) Poll() (done bool, err error) {
 	return false, c.overdue(context.Background(), "idle")
 }
 
-// state asks NCCL how the communicator does.
+// state returns the communicator's state according to NCCL.
 func (c *Comm) state() (Result, error) {
 	if err := c.library.check("ncclCommGetAsyncError", C.nccl_state(c.library.table, c.comm, &c.answer), c.comm); err != nil {
 		return 0, err
@@ -245,7 +246,7 @@ func (c *Comm) state() (Result, error) {
 	return Result(c.answer), c.library.check("NCCL reports", c.answer, c.comm)
 }
 
-// settle waits for a call that does not block to have taken effect.
+// settle waits until a non-blocking call has taken effect.
 func (c *Comm) settle(ctx context.Context, phase string) error {
 	return c.until(ctx, phase, func() (bool, error) {
 		state, err := c.state()
@@ -270,7 +271,7 @@ func (c *Comm) until(ctx context.Context, phase string, ready func() (bool, erro
 	}
 }
 
-// overdue gives up if there is a reason to wait no longer.
+// overdue makes the communicator fail if there is a reason to stop waiting.
 func (c *Comm) overdue(ctx context.Context, phase string) error {
 	select {
 	case reason := <-c.o.Aborted:

@@ -144,7 +144,7 @@ func TestNoDevice(t *testing.T) {
 	if _, err := d.Bind(1); err == nil {
 		t.Error("GPU 1 of 1 was bound")
 	} else {
-		contains(t, err.Error(), "GPU 1 was asked for, but this process sees 1")
+		contains(t, err.Error(), "GPU 1 was requested, but this process sees only 1")
 	}
 }
 

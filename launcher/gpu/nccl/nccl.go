@@ -3,11 +3,11 @@
 //
 // A communicator (Comm) is one rank's end. Operations are queued on a stream of the device and run
 // there while the program continues; Wait returns when they have ended. Communicators never block:
-// otherwise a rank that died, hangs or disagrees would hold all others inside the library for ever.
-// While it waits, Comm checks the stream, the library's error reports, a deadline and the messages
-// of the other ranks. When one of them gives up, Comm records what it was doing (a Failure), aborts
-// its communicator and tells the others. It cannot recover: a reduction without one of the ranks
-// would be wrong.
+// otherwise a rank that died, hangs or enqueues another operation would block all others inside the
+// library forever. While it waits, Comm checks the stream, the library's error reports, a deadline
+// and the messages of the other ranks. If one of these shows a failure, Comm records what it was
+// doing (a Failure), aborts its communicator and tells the others. It cannot recover: a reduction
+// without one of the ranks would be wrong.
 //
 // Apart from its table of functions (package dl), the package is independent of scalebench. The
 // caller provides device memory and streams, as numbers, for example from package cuda. The caller
@@ -33,8 +33,8 @@ import (
 // search.
 const Variable = "SCALEBENCH_NCCL"
 
-// Candidates returns the libraries that Open tries, in order: only the one of Variable if it is
-// set; otherwise those of the active Python environment (PyTorch's wheels include NCCL), the
+// Candidates returns the libraries that Open tries, in order: if Variable is set, only that file;
+// otherwise the libraries in the active Python environment (PyTorch's wheels include NCCL), the
 // system's, and AMD's.
 func Candidates(getenv func(string) string) []string {
 	if own := getenv(Variable); own != "" {
@@ -55,8 +55,8 @@ type Library struct {
 	version Version
 }
 
-// Open loads the first of Candidates; getenv is os.Getenv. Its error names every
-// library that was tried, and why it would not do.
+// Open loads the first usable library of Candidates; getenv is usually os.Getenv. The error names
+// every library that was tried, with the reason.
 func Open(getenv func(string) string) (*Library, error) {
 	// Never freed: a Library lives as long as the process.
 	l := &Library{table: (*C.struct_nccl_table)(C.calloc(1, C.sizeof_struct_nccl_table))}
@@ -132,7 +132,7 @@ type Error struct {
 	Call   string // "ncclAllReduce"
 	Result Result
 	Words  string // the library's own
-	Detail string // its last error, where the library keeps it (2.13.4); may be of an earlier call
+	Detail string // the library's last error (from 2.13.4 on); may come from an earlier call
 }
 
 func (e *Error) Error() string {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A collective of few bytes is over after some microseconds, and a step waits for
-// its last: waiting begins with asking again and again.
+// A small collective takes only some microseconds, and a step waits for its last one. So waiting
+// starts with queries without pauses, for askFor.
 const askFor = 2 * time.Millisecond
 
 // Pause sleeps between two queries whether work on a device has ended, if the caller has already waited that

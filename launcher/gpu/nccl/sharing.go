@@ -4,7 +4,7 @@ package nccl
 
 import "fmt"
 
-// sharing is the first version that several ranks on one GPU can be asked of.
+// sharing is the first version that supports several ranks on one GPU by a setting.
 const sharing Version = 23000
 
 // Sharing returns the environment variables that let several ranks, including this one, use one

@@ -49,7 +49,7 @@ func KernelChecks() []gpucheck.Check {
 	return list
 }
 
-// A bench is a device with the kernels loaded, and what lies on it.
+// A bench is a device with the loaded kernels and the arrays on it.
 type bench struct {
 	gpucheck.T
 	*ptx.Set

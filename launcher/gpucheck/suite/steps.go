@@ -80,7 +80,7 @@ func StepChecks(command []string) []gpucheck.Check {
 	return list
 }
 
-// sharing returns the environment of so many ranks on this host's GPUs.
+// sharing returns the environment variables for this number of ranks on this host's GPUs.
 func sharing(t gpucheck.T, ranks int) []string {
 	t.Helper()
 	driver, err := cuda.Open(os.Getenv)

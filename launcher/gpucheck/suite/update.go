@@ -107,7 +107,7 @@ func bfloat16(b *bench) {
 		if !math.IsInf(float64(v), 0) {
 			far := float64(up)
 			if math.IsInf(far, 0) {
-				far = math.Copysign(0x1p128, far) // what comes behind the largest
+				far = math.Copysign(0x1p128, far) // the value after the largest finite one
 			}
 			below, above := math.Abs(float64(v)-float64(down)), math.Abs(far-float64(v))
 			if above < below || above == below && bits&0x10000 != 0 {

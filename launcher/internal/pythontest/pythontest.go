@@ -1,5 +1,5 @@
-// Package pythontest makes folders that try to run code in an interpreter which is only
-// asked something. For tests.
+// Package pythontest makes folders with files that would run code in an interpreter that is only
+// queried. For tests.
 package pythontest
 
 import (

@@ -59,8 +59,8 @@ type encoded struct {
 	IDs        [][]uint32
 }
 
-// Pieces of a long text have the ids of the whole, as far as the texts reach; bytes
-// that are no UTF-8 are refused with their place.
+// Encoding a long text in pieces gives the same ids as encoding it at once. Bytes that are not
+// UTF-8 are an error with their position.
 func TestEncodeAll(t *testing.T) {
 	whole, err := os.ReadFile("testdata/make.py")
 	if err != nil {

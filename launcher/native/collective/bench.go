@@ -94,8 +94,8 @@ type BenchOptions struct {
 	Skip func(Op, int64)
 }
 
-// A BenchRow is the result of one operation at one size, in place or out of place. The time of an
-// iteration is that of its slowest rank.
+// A BenchRow is the result of one operation at one size, in place or out of place. Each iteration
+// counts with the time of its slowest rank.
 type BenchRow struct {
 	Op         Op
 	Bytes      int64 // of the whole array
@@ -137,9 +137,9 @@ func (o BenchOptions) check(ranks int) error {
 	case ranks > maxRanks:
 		return fmt.Errorf("%d ranks: sums over more than %d would not be exact, and could not be checked", ranks, maxRanks)
 	case o.MinBytes < elementBytes || o.MaxBytes < o.MinBytes:
-		return fmt.Errorf("sizes from %d to %d bytes; want %d or more, rising", o.MinBytes, o.MaxBytes, elementBytes)
+		return fmt.Errorf("sizes from %d to %d bytes; want ascending sizes of %d or more", o.MinBytes, o.MaxBytes, elementBytes)
 	case o.Iterations < 1 || o.Warmup < 0:
-		return fmt.Errorf("%d iterations after %d to warm up; want 1 or more, and 0 or more", o.Iterations, o.Warmup)
+		return fmt.Errorf("%d iterations and %d for warm-up; want 1 or more, and 0 or more", o.Iterations, o.Warmup)
 	}
 	for _, op := range o.Ops {
 		if !slices.Contains(Ops, op) {

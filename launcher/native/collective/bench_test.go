@@ -216,8 +216,8 @@ func TestRefused(t *testing.T) {
 		want   string
 	}{
 		{func(o *BenchOptions) { o.Ops = []Op{"all_to_all"} }, `unknown collective "all_to_all"; valid: [all_reduce`},
-		{func(o *BenchOptions) { o.MinBytes = 3 }, "want 4 or more"},
-		{func(o *BenchOptions) { o.MaxBytes = 4 }, "rising"},
+		{func(o *BenchOptions) { o.MinBytes = 3 }, "of 4 or more"},
+		{func(o *BenchOptions) { o.MaxBytes = 4 }, "ascending"},
 		{func(o *BenchOptions) { o.Iterations = 0 }, "0 iterations"},
 	} {
 		o := good

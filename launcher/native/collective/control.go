@@ -259,7 +259,7 @@ func (c *control) depart(d departure) {
 }
 
 func (d departure) blame() *PeerError {
-	return &PeerError{Rank: d.rank, Err: fmt.Errorf("has left in order after %v; all ranks must do the same steps", d.at)}
+	return &PeerError{Rank: d.rank, Err: fmt.Errorf("ended normally after %v; all ranks must do the same steps", d.at)}
 }
 
 // close announces a normal departure; after a verdict it announces nothing.

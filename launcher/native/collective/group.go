@@ -54,18 +54,19 @@ const (
 
 // Options configure a Group. The zero value suits most runs.
 type Options struct {
-	// Timeout is how long a collective waits for a silent rank, and how long a send may take. It
-	// must exceed the time difference between the fastest and the slowest rank. 0: DefaultTimeout.
+	// Timeout is the maximum time that a collective waits for a silent rank, and that a send may
+	// take. It must exceed the time difference between the fastest and the slowest rank. 0:
+	// DefaultTimeout.
 	Timeout time.Duration
-	// JoinTimeout is how long Join waits for all ranks. 0: DefaultJoinTimeout.
+	// JoinTimeout is the maximum time that Join waits for all ranks. 0: DefaultJoinTimeout.
 	JoinTimeout time.Duration
 	// Transport selects the transport. "": shared memory between ranks that have it, TCP between
 	// the others.
 	Transport Transport
 	// Build identifies the build of the program. It must be the same on all ranks.
 	Build string
-	// Listener is where rank 0 accepts the other ranks. nil: Join listens on World.Address and
-	// World.Port. Join closes it.
+	// Listener accepts the other ranks' connections on rank 0. nil: Join listens on World.Address
+	// and World.Port. Join closes it.
 	Listener net.Listener
 
 	host       string // for tests: ranks with equal values share memory

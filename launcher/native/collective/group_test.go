@@ -337,7 +337,7 @@ func TestTransport(t *testing.T) {
 		{ways[1], 3, SharedMemory, ""},
 		{ways[2], 4, Mixed, ""},
 		{ways[2], 2, SharedMemory, ""},
-		{ways[3], 2, TCP, "host of its own"},
+		{ways[3], 2, TCP, "separate host"},
 		{ways[4], 3, Mixed, ""},
 		{way{}, 1, SharedMemory, "one rank"},
 	} {
@@ -491,7 +491,7 @@ func TestLeaving(t *testing.T) {
 			})
 			for r, err := range errs {
 				if r != leaving {
-					blames(t, r, err, leaving, "has left in order after all-reduce 2")
+					blames(t, r, err, leaving, "ended normally after all-reduce 2")
 				}
 			}
 		}

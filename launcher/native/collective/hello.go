@@ -112,7 +112,7 @@ func readHello(b [helloBytes]byte, self hello) (h hello, err error) {
 		return h, fmt.Errorf("rank %d is outside a world of %d", h.rank, h.size)
 	}
 	if int(b[10]) >= len(transports) || transports[b[10]] != self.transport {
-		return h, fmt.Errorf("rank %d and rank %d were told different transports; all ranks must have the same", h.rank, self.rank)
+		return h, fmt.Errorf("rank %d and rank %d were started with different transports; all ranks must use the same", h.rank, self.rank)
 	}
 	h.transport = self.transport
 	copy(h.socket[:], b[42:])

@@ -168,8 +168,8 @@ func (j *joiner) rendezvous() (netip.AddrPort, error) {
 	return netip.AddrPortFrom(ip, uint16(j.world.Port)), nil
 }
 
-// register announces this rank to rank 0 and keeps the connection. own is where the previous leader
-// may call.
+// register announces this rank to rank 0 and keeps the connection. own is the listener for the
+// previous leader.
 func (j *joiner) register() (own net.Listener, lines []net.Conn, err error) {
 	zero, err := j.rendezvous()
 	if err != nil {

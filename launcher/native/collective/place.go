@@ -65,7 +65,7 @@ func (j *joiner) openMemory(host string) (why error) {
 	return nil
 }
 
-// A member is what the other ranks must know about a rank.
+// A member is the data about a rank that the other ranks need.
 type member struct {
 	ring   netip.AddrPort
 	socket socketName
@@ -189,20 +189,20 @@ func planFor(list []member, failures []string, asked Transport) (plan, error) {
 	case len(why) > 0:
 		p.why = strings.Join(why[:min(len(why), 8)], "; ")
 	case nodes == len(list):
-		p.why = "every rank is on a host of its own"
+		p.why = "every rank is on a separate host"
 	}
 	if asked == SharedMemory && nodes > 1 {
 		reason := p.why
 		if len(why) == 0 {
 			reason = fmt.Sprintf("the %d ranks are on %d hosts", len(list), nodes)
 		}
-		return p, fmt.Errorf("shm was asked for, but not all ranks share memory: %s", reason)
+		return p, fmt.Errorf("shm was requested, but not all ranks share memory: %s", reason)
 	}
 	return p, nil
 }
 
-// share makes or fetches the segment of this rank's host; nil if no other rank is on it. When done
-// ends, the segment is no longer handed out.
+// share makes or fetches the segment of this rank's host; nil if no other rank is on it. After the
+// end of done, the segment is no longer passed to other ranks.
 func (j *joiner) share(list []member, done context.Context) (*segment, error) {
 	var ranks []int
 	for r, m := range list {
@@ -238,8 +238,8 @@ func (j *joiner) share(list []member, done context.Context) (*segment, error) {
 	return s, nil
 }
 
-// handOut gives the segment to ranks of this run until done ends; a nil segment tells them that
-// there is none. It returns at once.
+// handOut passes the segment to ranks of this run until done ends; a nil segment tells them that
+// none exists. It returns at once.
 func (j *joiner) handOut(s *segment, done context.Context) {
 	door := world.NewDoor(j.memory, j.nonce, purposeMemory)
 	go door.Serve(done, func(conn net.Conn) error {

@@ -60,7 +60,7 @@ func TestNoMemory(t *testing.T) {
 			if asked == "" && (got.err != nil || got.transport != Mixed || !strings.HasPrefix(got.why, test.why)) {
 				t.Errorf("rank %d: %+v, want shm+tcp because of %s", r, got, test.why)
 			}
-			if asked != "" && (got.err == nil || !strings.Contains(got.err.Error(), "shm was asked for, but not all ranks share memory: rank 3: no shared memory with rank 2: out of it")) {
+			if asked != "" && (got.err == nil || !strings.Contains(got.err.Error(), "shm was requested, but not all ranks share memory: rank 3: no shared memory with rank 2: out of it")) {
 				t.Errorf("rank %d: %v, want the reason of rank 3", r, got.err)
 			}
 		}
@@ -182,7 +182,7 @@ func TestPlan(t *testing.T) {
 		{list(0, 0, 0), []string{"", "", ""}, "", []int{0, 0, 0}, ""},
 		{list(0, 1, 0, 1), []string{"", "", "", ""}, "", []int{0, 1, 0, 1}, ""},
 		{list(0, 1, 0, 1), []string{"", "", "no", ""}, "", []int{0, 1, 2, 1}, "rank 2: no"},
-		{list(0, 1, 2), []string{"", "", ""}, "", []int{0, 1, 2}, "every rank is on a host of its own"},
+		{list(0, 1, 2), []string{"", "", ""}, "", []int{0, 1, 2}, "every rank is on a separate host"},
 		{list(0, 1), []string{"", ""}, TCP, []int{0, 1}, "tcp was asked for"},
 	} {
 		p, err := planFor(test.list, test.failures, test.asked)

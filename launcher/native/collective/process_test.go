@@ -20,7 +20,7 @@ import (
 // rankVariable makes the test program one rank, with an assignment as its value.
 const rankVariable = "COLLECTIVE_TEST_RANK"
 
-// An assignment is what a process of the test program does as a rank.
+// An assignment says what a process of the test program does as a rank.
 type assignment struct {
 	World     world.World
 	Transport Transport

@@ -78,8 +78,8 @@ func (g *Group) spread(b []byte) error {
 }
 
 // ReduceScatter sums src over all ranks and puts each rank's share of the sums (see shareOf) in its
-// dst. All ranks' src have the same length, dst that of the rank's share. dst may be that share of
-// src itself; otherwise src is unchanged.
+// dst. src has the same length on all ranks; dst has the length of the rank's share. dst may be
+// this share of src itself; otherwise src is unchanged.
 func (g *Group) ReduceScatter(ctx context.Context, dst, src []float32) error {
 	from, to := shareOf(g.rank, g.size, len(src))
 	if len(dst) != to-from {
@@ -117,9 +117,9 @@ func (g *Group) ReduceScatter(ctx context.Context, dst, src []float32) error {
 	return err
 }
 
-// AllGather puts every rank's src at that rank's share of dst (see shareOf), on all ranks. All
-// ranks' dst have the same length, src that of the rank's share. src may be that share of dst
-// itself.
+// AllGather puts every rank's src at that rank's share of dst (see shareOf), on all ranks. dst has
+// the same length on all ranks; src has the length of the rank's share. src may be this share of
+// dst itself.
 func (g *Group) AllGather(ctx context.Context, dst, src []float32) error {
 	from, to := shareOf(g.rank, g.size, len(dst))
 	if len(src) != to-from {

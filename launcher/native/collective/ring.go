@@ -35,9 +35,11 @@ const (
 	// ringHeaderBytes is the size of a header: op, three zero bytes, the collective's number and
 	// the payload's length (8 bytes), big-endian.
 	ringHeaderBytes = 16
-	// scratchBytes is how much is received before it is added: little enough for a core's cache.
+	// scratchBytes is the number of bytes that are received before they are added to the sum. It
+	// fits into a core's cache.
 	scratchBytes = 64 << 10
-	// segmentBytes is how much of a broadcast a leader receives before it forwards it.
+	// segmentBytes is the number of bytes of a broadcast that a leader receives before it forwards
+	// them.
 	segmentBytes = 256 << 10
 )
 
@@ -148,8 +150,9 @@ func (r *ring) evenParts(n int) parts {
 	return r.bounds
 }
 
-// blockBytes is how much of each node's part an all-reduce finishes before it starts the next
-// block, so that received data is still in the processor's cache when it is sent on.
+// blockBytes is the size of the blocks of each node's part in an all-reduce. It finishes a block
+// before it starts the next one, so that received data are still in the processor's cache when they
+// are forwarded.
 const blockBytes = 1 << 20
 
 // ringAllReduce is the ring all-reduce of Patarasuk and Yuan (2009): a

@@ -31,8 +31,8 @@ const (
 	flagBytes = 256
 	// slotHeader is the size of a slot's header, which says what the slot holds.
 	slotHeader = 64
-	// roundBytes is how much of an array is exchanged in one round. Two slots of this size, for two
-	// ranks, fit in a core's second-level cache.
+	// roundBytes is the number of bytes of an array that are exchanged in one round. Two slots of
+	// this size, for two ranks, fit in a core's second-level cache.
 	roundBytes = 256 << 10
 )
 

@@ -124,7 +124,7 @@ func (c *control) renounce() {
 
 // mute returns the verdict against a rank 0 that gives none.
 func mute() *PeerError {
-	return &PeerError{Rank: 0, Err: errors.New("does not answer when it is asked who is to blame: its process is stopped, or its host hangs")}
+	return &PeerError{Rank: 0, Err: errors.New("does not respond to a query about the failure: its process is stopped, or its host hangs")}
 }
 
 func silence(d time.Duration) error {
@@ -140,12 +140,12 @@ func gone(err error) error {
 	return fmt.Errorf("is gone: %w", err)
 }
 
-// investigate is how rank 0 finds out who is to blame when reporter is stuck in a collective: it
-// asks all ranks for their position in every tick. A rank that answered none of the last questions
-// is stopped. A rank that answers that it has not begun this collective is late. If all ranks are
-// in it, they may only just have arrived; if the reporter still waits after as many questions, the
-// data from the rank it waits for is lost between the two. If the reporter continues, no rank is
-// blamed.
+// investigate finds the rank that is to blame when reporter is stuck in a collective. Rank 0 runs
+// it, and asks all ranks for their position in every tick. A rank that answered none of the last
+// questions is stopped. A rank that answers that it has not begun this collective is late. If all
+// ranks are in it, they may only just have arrived; if the reporter still waits after as many
+// questions, the data from the rank it waits for is lost between the two. If the reporter
+// continues, no rank is blamed.
 func (c *control) investigate(reporter int, at position, waitsFor int) {
 	if c.asking.Swap(true) {
 		return

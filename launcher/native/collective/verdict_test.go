@@ -69,8 +69,8 @@ func TestVerdictOnALateRankThatAnswersSlowly(t *testing.T) {
 	}
 }
 
-// A rank that arrives while rank 0 asks is no longer late; the waiting rank continues and no rank
-// is blamed.
+// A rank that arrives during the investigation does not count as late; the waiting rank continues
+// and no rank is blamed.
 func TestNoVerdictWhenALateRankComes(t *testing.T) {
 	at := position{op: opAllReduce, seq: 2, inside: true}
 	c, ranks := scripted(t, 0, 2, 3*time.Second)
@@ -130,7 +130,7 @@ func TestRankZeroIsHeard(t *testing.T) {
 		}
 	}
 	<-c.decided
-	if v := c.verdict.Load(); v.Rank != 0 || !strings.Contains(v.Error(), "does not answer when it is asked") {
+	if v := c.verdict.Load(); v.Rank != 0 || !strings.Contains(v.Error(), "does not respond to a query") {
 		t.Errorf("%v, want rank 0 mute", v)
 	}
 	for f := range reports {

@@ -10,17 +10,16 @@ import (
 	"path/filepath"
 )
 
-// TrainFiles and TestFile are the files of CIFAR-10's binary version, which
-// hold 10,000 records each. Files of other lengths are read as well, as long as
-// they hold whole records.
+// TrainFiles and TestFile are the files of CIFAR-10's binary version, which have 10,000 records
+// each. Files with another number of complete records are read as well.
 var TrainFiles = []string{"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin", "data_batch_5.bin"}
 
-// TestFile holds the test split.
+// TestFile has the test split.
 const TestFile = "test_batch.bin"
 
-// OpenCIFAR10 finds CIFAR-10's binary files in the folder dir. Only the first
-// trainSamples and testSamples records are used; 0 means all. All six files
-// must be there and whole, whether a record of theirs is used or not.
+// OpenCIFAR10 finds CIFAR-10's binary files in the folder dir. Only the first trainSamples and
+// testSamples records are used; 0 means all. All six files must exist and be complete, even if none
+// of their records is used.
 func OpenCIFAR10(dir string, trainSamples, testSamples int) (*Source, error) {
 	train, err := findFiles(dir, TrainFiles)
 	if err != nil {
@@ -51,7 +50,7 @@ func OpenCIFAR10(dir string, trainSamples, testSamples int) (*Source, error) {
 	}}, nil
 }
 
-// file is a data file and how many records its size says it holds.
+// file is a data file with the number of records that follows from its size.
 type file struct {
 	path    string
 	records int
@@ -91,7 +90,7 @@ func findFiles(dir string, names []string) ([]file, error) {
 	return files, nil
 }
 
-// readFiles reads the first n records of the files taken together.
+// readFiles reads the first n records of the concatenated files.
 func readFiles(files []file, n int) (Split, error) {
 	s := newSplit(n)
 	done := 0

@@ -2,9 +2,9 @@
 // of the same shape, and makes texts.
 //
 // Opening and loading are separate. Open… reads only names and sizes, so that a program knows the
-// amount of data before its training clock starts; Load reads the data. Images stay the bytes of
-// the file. Decoding and normalising them is part of making a batch, or of the step if a GPU does
-// it, and is timed there.
+// amount of data before its training clock starts; Load reads the data. Images are kept as the
+// bytes in the file. Decoding and normalising them is part of making a batch, or of the step if a
+// GPU does it, and is timed there.
 package dataset
 
 import "fmt"
@@ -15,10 +15,10 @@ const (
 	Channels = 3
 	Height   = 32
 	Width    = 32
-	// ImageBytes is one image: three planes, red, green, blue, each Height rows
-	// of Width bytes.
+	// ImageBytes is the size of an image: three planes (red, green, blue) of Height rows of Width
+	// bytes.
 	ImageBytes = Channels * Height * Width
-	// RecordBytes is one record of a file: the label, then the image.
+	// RecordBytes is the size of a record in a file: the label, then the image.
 	RecordBytes = 1 + ImageBytes
 )
 
@@ -64,7 +64,7 @@ func (s *Source) Load() (*Data, error) { return s.load() }
 func subset(split string, want, available int) (int, error) {
 	switch {
 	case want < 0:
-		return 0, fmt.Errorf("%d %s samples asked for; want 1 to %d, or 0 for all", want, split, available)
+		return 0, fmt.Errorf("%d %s samples requested; want 1 to %d, or 0 for all", want, split, available)
 	case want > available:
 		return 0, fmt.Errorf("%d %s samples asked for, the data set has %d", want, split, available)
 	case want == 0:

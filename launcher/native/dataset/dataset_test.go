@@ -206,7 +206,7 @@ func FuzzReadRecords(f *testing.F) {
 		if err := readRecords(bytes.NewReader(data), "f", s.Labels, s.Pixels); err != nil {
 			return
 		}
-		// What is taken, written again, is what was read.
+		// Reading the data and writing them again gives the same bytes.
 		var again []byte
 		for i := range n {
 			if s.Labels[i] >= Classes {

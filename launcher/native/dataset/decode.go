@@ -1,16 +1,16 @@
 package dataset
 
-// Margin is how many pixels of zeros are around an image before it is cropped.
+// Margin is the width of the zero padding of an image, in pixels, before cropping.
 const Margin = 4
 
-// A Transform says how an image is changed for training: which window of the
-// padded image is taken, of the image's own size, and whether it is mirrored.
+// A Transform describes the augmentation of an image: the position of a window of the image's size
+// in the padded image, and whether it is mirrored.
 type Transform struct {
-	DX, DY uint8 // of the window in the padded image, 0 to 2·Margin
+	DX, DY uint8 // position of the window in the padded image, 0 to 2·Margin
 	Mirror bool
 }
 
-// Identity leaves an image as it is.
+// Identity does not change an image.
 var Identity = Transform{DX: Margin, DY: Margin}
 
 // Values maps a byte of each channel to its normalised value.
@@ -25,7 +25,7 @@ var Values = func() (table [Channels][256]float32) {
 
 // A Batch receives an engine's samples.
 type Batch interface {
-	// Put makes an image, changed by t, and its label the batch's sample i.
+	// Put stores an image, transformed by t, and its label as sample i of the batch.
 	Put(i int, image []byte, t Transform, label byte)
 }
 
@@ -40,8 +40,8 @@ func (d Decoded) Put(i int, image []byte, t Transform, label byte) {
 	d.Labels[i] = label
 }
 
-// Decode writes an image of bytes as normalised NHWC. Padding is zero after
-// normalising, that is, of the mean colour.
+// Decode converts an image from bytes to normalised values (NHWC). The padding is zero after
+// normalisation, which is the mean colour.
 func Decode(image []byte, t Transform, out []float32) {
 	for y := range Height {
 		row := out[y*Width*Channels : (y+1)*Width*Channels]

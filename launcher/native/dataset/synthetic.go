@@ -10,25 +10,24 @@ import (
 	"path/filepath"
 )
 
-// SyntheticOptions says which synthetic data set to make. Equal options make
-// equal bytes on processors of one architecture.
+// SyntheticOptions describe a synthetic data set. Equal options make equal bytes on processors of
+// one architecture.
 //
-// Every class has a few prototypes, smooth patterns of colour. An image is one
-// of its class's prototypes, shifted, perhaps mirrored and with its own
-// contrast, under a prototype of another class at part of its strength and
-// under pixel noise. So position and mirror image tell nothing, no single pixel
-// tells much, and a network has to find the stronger of two patterns.
+// Every class has a few prototypes, smooth patterns of colour. An image is one of its class's
+// prototypes, shifted, possibly mirrored, and with a random contrast. A weaker prototype of another
+// class and pixel noise are added. So position and orientation carry no information, single pixels
+// carry little, and a network must find the stronger of two patterns.
 type SyntheticOptions struct {
 	TrainSamples int   // 0: DefaultTrainSamples
 	TestSamples  int   // 0: DefaultTestSamples
-	Seed         int64 // of the patterns and of the samples
+	Seed         int64 // seed of the patterns and samples
 	// Difficulty is the strength of the other class's pattern relative to the
 	// own one, from 0 (none) to below 1 (which would be undecidable); it raises
 	// the pixel noise as well. nil: DefaultDifficulty.
 	Difficulty *float64
 }
 
-// Defaults, chosen so that the small CNN passes 0.75 after a handful of epochs.
+// Defaults with which the small CNN exceeds 0.75 after a few epochs.
 const (
 	DefaultTrainSamples = 5000
 	DefaultTestSamples  = 1000
@@ -58,7 +57,7 @@ func (o SyntheticOptions) complete() (SyntheticOptions, error) {
 	return o, nil
 }
 
-// maxSamples keeps a slip of the keyboard from filling a disk: 30 GB.
+// maxSamples limits the size to 30 GB, so that a typing error does not fill a disk.
 const maxSamples = 10_000_000
 
 // OpenSynthetic describes synthetic data, which Load makes in memory. The first n samples do not
@@ -74,9 +73,9 @@ func OpenSynthetic(o SyntheticOptions) (*Source, error) {
 	}}, nil
 }
 
-// Synthesize writes synthetic data to the folder dir in CIFAR-10's binary
-// format, the training samples spread over the five files in order. It makes
-// dir, and refuses to write over a data file that is already there.
+// Synthesize writes synthetic data to the folder dir in CIFAR-10's binary format, the training
+// samples spread over the five files in order. It creates dir, and returns an error if a data file
+// exists.
 func Synthesize(dir string, o SyntheticOptions) error {
 	o, err := o.complete()
 	if err != nil {
@@ -108,7 +107,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// Streams of random numbers that must not overlap.
+// Numbers of random streams, which must differ.
 const (
 	patternStream uint64 = 1 << 62
 	trainStream   uint64 = 2 << 62
@@ -116,11 +115,11 @@ const (
 )
 
 const (
-	variants = 3 // prototypes a class
-	waves    = 3 // sinusoids a channel of a prototype
+	variants = 3 // prototypes per class
+	waves    = 3 // sinusoids per channel of a prototype
 	maxShift = 4 // pixels, either way and in both directions
 	margin   = maxShift
-	side     = Width + 2*margin // of a prototype's planes
+	side     = Width + 2*margin // side length of a prototype's planes
 )
 
 // prototype is a pattern of about unit variance, planar, with a margin to shift
@@ -130,8 +129,8 @@ type prototype [Channels][side * side]float32
 type generator struct {
 	seed       uint64
 	prototypes [Classes][variants]prototype
-	other      float64 // strength of the other class's pattern
-	noise      float64 // standard deviation, patterns have 1
+	other      float64 // amplitude of the other class's pattern
+	noise      float64 // standard deviation; that of patterns is 1
 }
 
 func newGenerator(o SyntheticOptions) *generator {
@@ -165,8 +164,8 @@ func (p *prototype) draw(random *rand.Rand) {
 	}
 }
 
-// sample makes image i of a stream. It depends on nothing but the options'
-// seed and difficulty, the stream and i.
+// sample makes image i of a stream. It depends only on the options' seed and difficulty, the stream
+// and i.
 func (g *generator) sample(stream uint64, i int, image []byte) (label byte) {
 	random := rand.New(rand.NewPCG(g.seed, stream|uint64(i)))
 	own := random.IntN(Classes)
@@ -174,8 +173,8 @@ func (g *generator) sample(stream uint64, i int, image []byte) (label byte) {
 	a, b := g.window(random, own), g.window(random, other)
 	strength := 0.8 + 0.4*random.Float64()
 	weak := strength * g.other
-	// Patterns and noise are brought to the contrast that normalising expects,
-	// so that few pixels are cut off at black and white.
+	// Scale patterns and noise to the contrast that normalisation expects, so that few pixels are
+	// clipped.
 	contrast := 64 / math.Sqrt(1+g.other*g.other+g.noise*g.noise)
 	for k := range image {
 		c, y, x := k/(Height*Width), k/Width%Height, k%Width
@@ -221,9 +220,8 @@ func (g *generator) writeFile(path string, stream uint64, from, to int) error {
 	return Create(path, func(w io.Writer) error { return g.write(w, stream, from, to) })
 }
 
-// create makes a file, by what write gives it. One that could not be finished is
-// removed.
-// Create writes a new file; it refuses to write over one, and leaves none that is not whole.
+// Create creates a file with the content that write writes. It returns an error if the file exists,
+// and removes an incomplete file.
 func Create(path string, write func(io.Writer) error) (err error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {

@@ -10,15 +10,14 @@ import (
 	"strings"
 )
 
-// TextOptions says which text to make. Equal options make equal bytes.
+// TextOptions describe a synthetic text. Equal options make equal bytes.
 //
-// The text is sentences of one form, "the quiet ada meets boris and ada is quiet. ",
-// whose four free words are drawn alike: a model has to learn letters, words and
-// grammar, and to look back for the end of each sentence. What is left to chance is
-// ln(8·8·6·8) = 8.03 nats for a sentence of 45.58 bytes on average, so that no loss
-// in the long run is below Entropy.
+// The text consists of sentences such as "the quiet ada meets boris and ada is quiet. ", whose four
+// variable words are drawn uniformly. A model must learn letters, words and grammar, and must look
+// back for the end of each sentence. A sentence has 8·8·6·8 possibilities, or 8.03 nats, and 45.58
+// bytes on average. So the loss cannot stay below Entropy.
 type TextOptions struct {
-	TrainBytes int // that are labels; the file has one more in front. 0: DefaultTrainBytes
+	TrainBytes int // number of bytes to predict; the file has one more at the start. 0: DefaultTrainBytes
 	TestBytes  int // 0: DefaultTestBytes
 	Seed       int64
 }
@@ -27,13 +26,13 @@ type TextOptions struct {
 const (
 	DefaultTrainBytes = 1 << 16
 	DefaultTestBytes  = 1 << 13
-	maxTextBytes      = 1 << 30 // a slip of the keyboard fills no disk
+	maxTextBytes      = 1 << 30 // protects from typing errors
 )
 
-// Entropy of the text, in nats a byte.
+// Entropy is the entropy of the text, in nats per byte.
 const Entropy = 0.1762
 
-// Names of the two files, as the trainers of language models read them.
+// Names of the two files that the trainers of language models read.
 const (
 	TrainText = "train.txt"
 	TestText  = "test.txt"
@@ -45,8 +44,8 @@ var (
 	verbs = []string{"meets", "follows", "forgets", "paints", "hears", "finds"}
 )
 
-// WriteText writes both files to the folder dir, which it makes. It refuses to write
-// over one that is already there.
+// WriteText creates the folder dir and writes both files. It returns an error if one of them
+// exists.
 func WriteText(dir string, o TextOptions) error {
 	files := []struct {
 		name   string
@@ -78,7 +77,7 @@ func WriteText(dir string, o TextOptions) error {
 	return nil
 }
 
-// writeText writes so many bytes of sentences; the last is cut off.
+// writeText writes this number of bytes of sentences; the last sentence may be incomplete.
 func writeText(w io.Writer, random *rand.Rand, bytes int) error {
 	buffered := bufio.NewWriter(w)
 	word := func(list []string) string { return list[random.IntN(len(list))] }

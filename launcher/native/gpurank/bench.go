@@ -25,8 +25,8 @@ type Transport struct {
 	buffers [2]cuda.Pointer
 }
 
-// OpenTransport opens this rank's GPU and connects it with those of the other ranks of g. The
-// caller must still close g (see Open).
+// OpenTransport opens this rank's GPU and connects it with the other ranks' GPUs. The caller must
+// still close g (see Open).
 func OpenTransport(ctx context.Context, g *collective.Group, w world.World, timeout time.Duration, getenv func(string) string) (*Transport, error) {
 	s, err := Open(ctx, g, w, timeout, getenv)
 	if err != nil {

@@ -42,8 +42,8 @@ type Rank struct {
 
 // Open makes an NCCL communicator for the ranks of g; w is this rank's place in the world. It looks
 // for libraries through getenv (os.Getenv). The caller must still close g; Open makes a second
-// group for its own messages between ranks. timeout is how long a rank waits for another; 0: the
-// default.
+// group for its own messages between ranks. timeout is the maximum time that a rank waits for
+// another; 0: the default.
 func Open(ctx context.Context, g *collective.Group, w world.World, timeout time.Duration, getenv func(string) string) (*Rank, error) {
 	library, err := nccl.Open(getenv)
 	if err != nil {
@@ -114,9 +114,9 @@ func ordinal(n int, w world.World) (int, error) {
 	return 0, fmt.Errorf("this node has more ranks (%d) than GPUs (%d); give each rank a GPU (gpus_per_node in the site file), or start fewer ranks", w.LocalSize, n)
 }
 
-// another makes a second group of the ranks of g: a collective of theirs must
-// not meet, in one group, what NCCL's ranks tell each other meanwhile. Rank 0
-// finds a port and a nonce, and a sum tells the others.
+// another makes a second group of the ranks of g, for messages about NCCL, which could otherwise
+// mix with the collectives in g. Rank 0 chooses a port and a nonce, and an all-reduce passes them
+// to the others.
 func another(ctx context.Context, g *collective.Group, w world.World, timeout time.Duration) (*collective.Group, error) {
 	o := collective.Options{Transport: collective.TCP, Timeout: timeout, JoinTimeout: timeout}
 	if g.Size() == 1 {
@@ -188,8 +188,8 @@ func (s *Rank) Abort(reason error) {
 	}
 }
 
-// Leave leaves the communicator in order, together with the other ranks; after
-// an error it tells them and does not wait.
+// Leave leaves the communicator together with the other ranks. After an error, it tells them and
+// does not wait.
 func (s *Rank) Leave(ctx context.Context, err error) error {
 	if err != nil {
 		s.Abort(err)

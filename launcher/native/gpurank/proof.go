@@ -36,9 +36,9 @@ func counts(t nccl.DataType) []int {
 
 const most = 70_000
 
-// ProofChecks are how many results RunProof compares: for every type and length all-reduce
-// and reduce-scatter with five reductions, all-gather and broadcast, each in
-// place and out of place.
+// ProofChecks is the number of results that RunProof compares: for every type and length,
+// all-reduce and reduce-scatter with five reductions, all-gather and broadcast, each in place and
+// out of place.
 var ProofChecks = (3*len(proofTypes) + 2) * (5*2 + 2) * 2
 
 // ProofRank holds the GPU objects of one rank that RunProof uses.

@@ -17,27 +17,25 @@ import (
 	"github.com/scalebench/scalebench/launcher/native/collective"
 )
 
-// This file brings the ranks of a run together in NCCL. They have a
-// Group already, of connections over TCP; through it they compare what NCCL each
-// of them loaded, hear from rank 0 how to meet, and from then on tell each other
-// several times a second that they are well. A rank that gives up says why, one
-// that dies is missed by its connection, one that is frozen by its silence; in
-// each case all others abort their communicators and end with the same reason.
+// This file connects the ranks of a run in NCCL. They already have a Group of TCP connections.
+// Through it they compare their versions of NCCL and get the communicator's identifier from rank 0.
+// From then on, each rank reports several times per second that it is well. A rank that fails sends
+// its reason, a dead one is noticed by its closed connection, and a frozen one by its silence. In
+// each case, all other ranks abort their communicators and return the same reason.
 
-// interval is how often the ranks tell each other that they are well. A rank learns of another's
-// end within this time.
+// interval is the time between two reports of a rank that it is well. A rank notices another's end
+// within this time.
 const interval = 250 * time.Millisecond
 
-// Comm is a communicator whose ranks look after each other.
+// Comm is a communicator whose ranks monitor each other.
 type Comm struct {
 	*nccl.Comm
 	watch *watch
 }
 
-// Join makes the ranks of g one communicator of the library. o says what it
-// works with; rank, size, identifier and how to abort come from the group, which
-// belongs to the communicator from now on, and is closed with it. Let it be one
-// over TCP: the others notice that a process is gone by its connection.
+// Join makes a communicator of the ranks of g. It fills in rank, size, identifier and the abort
+// functions of o. The communicator owns the group from now on and closes it. g should use TCP, so
+// that the other ranks notice the end of a process by its connection.
 func Join(ctx context.Context, l *nccl.Library, g *collective.Group, o nccl.Options) (*Comm, error) {
 	if err := sameVersion(ctx, l, g); err != nil {
 		return nil, errors.Join(err, g.Close())
@@ -52,13 +50,13 @@ func Join(ctx context.Context, l *nccl.Library, g *collective.Group, o nccl.Opti
 	o.Abort, o.Aborted = w.abort, w.aborted
 	c, err := l.Join(ctx, o)
 	if err != nil {
-		w.abort(err) // for an error outside the communicator, the others have not been told yet
+		w.abort(err) // the other ranks do not know of an error outside the communicator yet
 		return nil, err
 	}
 	return &Comm{c, w}, nil
 }
 
-// Close leaves in order, when all ranks have come so far.
+// Close waits until all ranks call it, and leaves the communicator.
 func (c *Comm) Close(ctx context.Context) error {
 	if err := c.Comm.Close(ctx); err != nil {
 		c.watch.abort(err)
@@ -67,11 +65,11 @@ func (c *Comm) Close(ctx context.Context) error {
 	return c.watch.leave()
 }
 
-// doubleMark sets the test double apart from a real NCCL of the same version.
+// doubleMark distinguishes the fake library from a real NCCL with the same version.
 const doubleMark = 1 << 32
 
-// sameVersion compares what all ranks loaded. Ranks of different versions may
-// hang or, worse, add up wrongly.
+// sameVersion returns an error if the ranks loaded different versions. They might hang or, worse,
+// compute wrong sums.
 func sameVersion(ctx context.Context, l *nccl.Library, g *collective.Group) error {
 	all := make([]int64, g.Size())
 	all[g.Rank()] = int64(l.Version())
@@ -84,7 +82,7 @@ func sameVersion(ctx context.Context, l *nccl.Library, g *collective.Group) erro
 	return compare(all)
 }
 
-// compare is given the version of each rank.
+// compare returns an error unless all versions, one for each rank, are equal.
 func compare(all []int64) error {
 	ranks := map[int64][]int{}
 	for rank, v := range all {
@@ -104,7 +102,7 @@ func compare(all []int64) error {
 	return fmt.Errorf("the ranks have different versions of NCCL: %s; give all ranks the same version, with %s=FILE if needed", strings.Join(words, "; "), nccl.Variable)
 }
 
-// numbers writes "0, 1, 2, …" for a person: a few of them, and how many more.
+// numbers formats a list as "0, 1, 2 and 5 more".
 func numbers(list []int) string {
 	const most = 8
 	words := make([]string, 0, most+1)
@@ -118,8 +116,8 @@ func numbers(list []int) string {
 	return strings.Join(words, ", ")
 }
 
-// exchangeID hands rank 0's identifier to everybody: a sum to which the others
-// add zeros.
+// exchangeID passes rank 0's identifier to all ranks, by an all-reduce to which the others add
+// zeros.
 func exchangeID(ctx context.Context, l *nccl.Library, g *collective.Group) (nccl.UniqueID, error) {
 	var id nccl.UniqueID
 	if g.Rank() == 0 {
@@ -141,10 +139,10 @@ func exchangeID(ctx context.Context, l *nccl.Library, g *collective.Group) (nccl
 	return id, nil
 }
 
-// watch is the goroutine that has the group.
+// watch is the state of the goroutine that owns the group.
 type watch struct {
 	group   *collective.Group
-	aborted chan error // another rank's reason, or why it is missed
+	aborted chan error // another rank's reason, or how its end was noticed
 
 	ctx     context.Context
 	stop    context.CancelCauseFunc
@@ -160,7 +158,7 @@ func beginWatch(g *collective.Group) *watch {
 	return w
 }
 
-// run counts, again and again, who is about to leave, until all are.
+// run counts at each interval how many ranks are about to leave, until all are.
 func (w *watch) run() {
 	defer close(w.done)
 	defer w.group.Close()
@@ -186,14 +184,13 @@ func (w *watch) run() {
 	}
 }
 
-// abort tells the other ranks why this one gives up, and returns when that is
-// on its way.
+// abort tells the other ranks why this one gives up. It returns when the message is sent.
 func (w *watch) abort(reason error) {
 	w.stop(reason)
 	<-w.done
 }
 
-// leave returns when all ranks leave.
+// leave announces that this rank is about to leave, and returns when all ranks are.
 func (w *watch) leave() error {
 	w.once.Do(func() { close(w.leaving) })
 	<-w.done

@@ -10,10 +10,9 @@ import (
 	"github.com/scalebench/scalebench/launcher/gpu/nccl"
 )
 
-// input is element i of a rank's buffer: whole numbers, small enough that
-// results over four ranks are exact in every type, int8 and bfloat16 included.
-// Products stay below 3⁴ = 81; averages are of multiples of 12, which 2, 3 and 4
-// ranks divide, and their sums stay below 4 × 24 = 96.
+// input returns element i of a rank's buffer: whole numbers so small that results over four ranks
+// are exact in every type, including int8 and bfloat16. Products stay below 3⁴ = 81; averages are
+// of multiples of 12, which 2, 3 and 4 ranks divide, and their sums stay below 4 × 24 = 96.
 func input(rank, i int, r nccl.Reduction, signed bool) int64 {
 	switch r {
 	case nccl.Product:
@@ -28,7 +27,7 @@ func input(rank, i int, r nccl.Reduction, signed bool) int64 {
 	return v
 }
 
-// expected is the reduction over all ranks, in whole numbers.
+// expected returns the exact result of the reduction over all ranks.
 func expected(size, i int, r nccl.Reduction, signed bool) int64 {
 	v := input(0, i, r, signed)
 	for rank := 1; rank < size; rank++ {
@@ -50,7 +49,7 @@ func expected(size, i int, r nccl.Reduction, signed bool) int64 {
 	return v
 }
 
-// put appends a small whole number in a type's format.
+// put appends a small whole number in the given type.
 func put(b []byte, t nccl.DataType, v int64) []byte {
 	switch t {
 	case nccl.Int8, nccl.Uint8:
@@ -64,7 +63,7 @@ func put(b []byte, t nccl.DataType, v int64) []byte {
 	}
 	bits := math.Float32bits(float32(v))
 	switch t {
-	case nccl.BFloat16: // the upper half; a number below 256 has nothing in the lower
+	case nccl.BFloat16: // the upper half of a float32; numbers below 256 have zeros in the lower half
 		return binary.LittleEndian.AppendUint16(b, uint16(bits>>16))
 	case nccl.Float16:
 		half := uint16(bits >> 16 & 0x8000)
@@ -84,7 +83,7 @@ func values(t nccl.DataType, n int, of func(i int) int64) []byte {
 	return b
 }
 
-// value reads an element for a person.
+// value returns an element as a value for display.
 func value(b []byte, t nccl.DataType) any {
 	switch t {
 	case nccl.Int8:

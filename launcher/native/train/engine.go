@@ -12,9 +12,9 @@ import (
 	"github.com/scalebench/scalebench/launcher/native/train/netspec"
 )
 
-// An engine is one rank's copy of the model on some device. It owns the parameters, their gradients
-// and the reduction of gradients over the ranks, so that a device may reduce while it still
-// computes; the step loop only decides the order. onCPU is one.
+// An engine is one rank's copy of the model on some device, such as onCPU. It owns the parameters,
+// their gradients, and the reduction of gradients over the ranks, so that a device can reduce while
+// it still computes. The step loop only decides the order of the calls.
 //
 // A step is: fill Input, Gradient, Reduce, Update. Between the start of Gradient and the end of
 // Reduce, only the engine may use the ranks' group.
@@ -30,33 +30,32 @@ type engine interface {
 	// Input returns where to put the next batch for Gradient or Evaluate. The memory may differ
 	// from call to call.
 	Input() dataset.Batch
-	// Broadcast makes rank 0's parameters everybody's.
+	// Broadcast copies rank 0's parameters to all ranks.
 	Broadcast(ctx context.Context) error
-	// Gradient makes this rank's share of the gradient of the mean loss over the
-	// global batch, and may begin to reduce what is final of it. loss is the sum
-	// over the first n images; communication is the part of the call that was
-	// spent waiting for other ranks.
+	// Gradient computes this rank's share of the gradient of the mean loss over the global batch,
+	// and may start to reduce finished parts of it. loss is the sum over the first n images;
+	// communication is the part of the call that was spent waiting for other ranks.
 	Gradient(ctx context.Context, n int) (loss float64, communication time.Duration, err error)
-	// Reduce returns when the gradients and the votes are summed over all ranks. busy is how long
-	// gradients were being reduced in this step, including while Gradient still computed others.
+	// Reduce returns when the gradients and the votes are summed over all ranks. busy is the time
+	// during which gradients were being reduced in this step, including during Gradient.
 	Reduce(ctx context.Context, votes []float32) (busy time.Duration, err error)
 	// SquaredNorms returns the squared norms of the gradients just reduced, for the gradient noise
 	// scale: own of the mean loss over this rank's images, averaged of the mean loss over the
 	// global batch. ok is false in steps that do not measure them.
 	SquaredNorms() (own, averaged float64, ok bool)
-	// Update makes an optimiser step.
+	// Update makes a step of the optimiser.
 	Update(learningRate float64)
 	// AverageStatistics makes the values that an evaluation needs in addition to the parameters
 	// equal on all ranks.
 	AverageStatistics(ctx context.Context) error
-	// Trained is the model as Evaluate uses it.
+	// Trained returns the model in the form that Evaluate uses.
 	Trained() (*netspec.Trained, error)
-	// Evaluate classifies the first n images; loss is their sum.
+	// Evaluate classifies the first n images. loss is the sum of their losses.
 	Evaluate(n int) (loss float64, correct int, err error)
 	Close()
 }
 
-// onCPU is the engine on CPUs. Its images are decoded where the batch is made.
+// onCPU is the engine on CPUs. Its images are decoded when a batch is made.
 type onCPU struct{ *cpu.Engine }
 
 func (e onCPU) Input() dataset.Batch {
@@ -64,10 +63,10 @@ func (e onCPU) Input() dataset.Batch {
 	return dataset.Decoded{Images: images, Labels: labels}
 }
 
-// A GPU is an engine on one, and what a run has to say of it.
+// A GPU is an engine on a GPU, with the data that a run records about it.
 type GPU interface {
 	engine
-	// GPU is its model.
+	// GPU returns the GPU's model.
 	GPU() string
 	// Ahead returns what Input will return after the next Gradient or Evaluate: another goroutine
 	// may fill it during the computation.
@@ -82,8 +81,7 @@ type GPU interface {
 	End(ctx context.Context, reason error) error
 }
 
-// parameterSHA256 is the hash of an engine's parameters, equal for equal bits
-// only.
+// parameterSHA256 returns the hash of an engine's parameters. It is equal only for equal bits.
 func parameterSHA256(e engine) (string, error) {
 	h := sha256.New()
 	if err := e.WriteParameters(h); err != nil {

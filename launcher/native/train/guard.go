@@ -21,11 +21,12 @@ type ServerLimits struct {
 	// Token must come with each request for logits ("Authorization: Bearer TOKEN"); "": no token is
 	// needed.
 	Token string
-	// Connections is how many connections may be open that have not carried the token;
-	// for a further one, the one that has had no answer for the longest time is closed. 0:
-	// three quarters of the file descriptors, at most 16,384.
+	// Connections is the maximum number of open connections that have not shown the token. For a
+	// further one, the connection without an answer for the longest time is closed. 0: three
+	// quarters of the file descriptors, at most 16,384.
 	Connections int
-	// Bodies is how many bytes of request bodies are held at once; 0: 512 MiB.
+	// Bodies is the maximum size of all request bodies in memory at the same time, in bytes; 0: 512
+	// MiB.
 	Bodies int64
 }
 
@@ -40,8 +41,8 @@ const (
 	mostBodies     = 512 << 20
 )
 
-// NewModelServer returns a server of ServeHandler's handler. Its timeouts and limits
-// keep callers without the token from taking memory, file descriptors or places.
+// NewModelServer returns a server of ServeHandler's handler. Its timeouts and limits prevent
+// callers without the token from using up memory, file descriptors or connections.
 func NewModelServer(h http.Handler, o ServerLimits) *http.Server {
 	if o.Connections == 0 {
 		o.Connections = maxConnections()
@@ -116,10 +117,10 @@ func (g *connGuard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.mu.Unlock()
 	case g.limits.Token != "" && r.Method != http.MethodGet:
 		w.Header().Set("Connection", "close") // without its body
-		refuse(w, http.StatusForbidden, errors.New("this server answers the run that started it; the request does not carry the run's token"))
+		refuse(w, http.StatusForbidden, errors.New("this server only answers the run that started it; the request lacks the run's token"))
 		return
 	}
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Time{}) // that of the last answer
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Time{}) // reset the deadline of the last answer
 	body := &limited{guard: g, from: r.Body}
 	defer body.end()
 	r.Body = body

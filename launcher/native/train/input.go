@@ -6,7 +6,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/native/dataset"
 )
 
-// Streams of random numbers that must differ from each other and from the model's.
+// Numbers of random streams. They differ from each other and from the model's.
 const (
 	orderStream uint64 = iota + 1
 	augmentStream
@@ -19,7 +19,7 @@ const (
 type order struct {
 	seed         uint64
 	samples      []int32
-	rank, worker int // this rank, and its share of a global batch
+	rank, worker int // this rank, and the number of its samples in a global batch
 	globalBatch  int
 }
 
@@ -29,7 +29,7 @@ func newOrder(seed int64, samples, rank, workerBatch, globalBatch int) *order {
 
 func (o *order) stepsPerEpoch() int { return len(o.samples) / o.globalBatch }
 
-// shuffle makes the permutation of an epoch, 0-based.
+// shuffle draws the permutation of an epoch, 0-based.
 func (o *order) shuffle(epoch int) {
 	random := rand.New(rand.NewPCG(o.seed, orderStream<<32|uint64(epoch)))
 	for i := range o.samples {
@@ -47,8 +47,8 @@ func (o *order) batch(k int) []int32 {
 // share returns the part [from, to) of n samples that a rank evaluates.
 func share(n, rank, size int) (from, to int) { return rank * n / size, (rank + 1) * n / size }
 
-// augmentation draws the transform of a sample in an epoch. It depends on
-// nothing else, so that it is the same whichever rank has the sample.
+// augmentation returns the random transform of a sample in an epoch. It only depends on these, not
+// on the rank that trains on the sample.
 func augmentation(seed int64, epoch int, sample int32) dataset.Transform {
 	var source rand.PCG
 	source.Seed(uint64(seed), augmentStream<<60|uint64(epoch)<<32|uint64(uint32(sample)))

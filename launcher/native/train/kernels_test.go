@@ -10,8 +10,8 @@ import (
 	"github.com/scalebench/scalebench/launcher/world"
 )
 
-// Ranks with unlike kernels and numbers of threads, as on unlike machines, hold
-// equal parameters all the same; each records the kernels that it used.
+// Ranks with different kernels and numbers of threads, as on different machines, still have equal
+// parameters; each records the kernels that it used.
 func TestUnlikeRanksStayIdentical(t *testing.T) {
 	sets := simd.Sets()
 	size := max(len(sets), 2)

@@ -9,8 +9,8 @@ import (
 	"github.com/scalebench/scalebench/launcher/native/train/cpu"
 )
 
-// A Learner is the trainer without data sets, epochs and events: a model that makes one step per batch, on
-// CPUs.
+// A Learner is a trainer without data sets, epochs and events: a model that makes one step for each
+// batch, on CPUs.
 type Learner struct {
 	engine *cpu.Engine
 	group  *collective.Group
@@ -19,8 +19,8 @@ type Learner struct {
 	steps  int
 }
 
-// NewLearner makes one on each rank of a group, with rank 0's parameters. Of the
-// options, batches are of o.Batch samples on each rank.
+// NewLearner returns a Learner with rank 0's parameters; every rank of the group must call it. Each
+// rank's batches have o.Batch samples.
 func NewLearner(ctx context.Context, o cpu.Options, learningRate float64, g *collective.Group) (*Learner, error) {
 	o.GlobalBatch = o.Batch * g.Size()
 	e, err := cpu.New(o, g)
@@ -34,7 +34,7 @@ func NewLearner(ctx context.Context, o cpu.Options, learningRate float64, g *col
 	return &Learner{engine: e, group: g, size: o.Batch, rate: learningRate}, nil
 }
 
-// Agree reports whether all ranks have a batch, when all have said so.
+// Agree reports whether all ranks have another batch. All ranks must call it.
 func (l *Learner) Agree(ctx context.Context, more bool) (bool, error) {
 	have := []int64{0}
 	if more {
@@ -73,5 +73,5 @@ func (l *Learner) Step(ctx context.Context, images []float32, classes []byte) (l
 // ParameterSHA256 returns the hash of the parameters, which is equal only for equal bits.
 func (l *Learner) ParameterSHA256() (string, error) { return parameterSHA256(onCPU{l.engine}) }
 
-// Close ends the threads that compute. The group stays.
+// Close ends the computing threads. It does not close the group.
 func (l *Learner) Close() { l.engine.Close() }

@@ -101,7 +101,7 @@ func TestLearnerIsTheTrainer(t *testing.T) {
 	}
 }
 
-// A batch of another size is refused, and a loss that is no number ends it.
+// A batch of another size is an error, and so is a loss that is not a finite number.
 func TestLearnerRefuses(t *testing.T) {
 	g, err := collective.Join(t.Context(), world.World{Size: 1, LocalSize: 1, Nodes: 1}, "secret", collective.Options{})
 	if err != nil {

@@ -35,7 +35,7 @@ func (l *Local) Prepare(requests [][]oip.Array) (call func(request int) ([]oip.A
 		}
 	}
 	var images []float32
-	last := -1 // the request that these are of
+	last := -1 // index of the request whose images these are
 	var raw []byte
 	call = func(request int) ([]oip.Array, error) {
 		if request != last {

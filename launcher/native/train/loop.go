@@ -18,28 +18,28 @@ type loop struct {
 	order    *order
 	schedule schedule
 
-	began time.Time // the training clock
+	began time.Time // start of the training clock
 	step  int       // steps done
 	epoch int       // epochs done
 
 	ahead           chan struct{} // closed when the next step's batch is ready; nil: none is being prepared
-	evaluated       int           // the step of the last evaluation; -1 before the first
-	best            float64       // accuracy so far
-	least           float64       // loss of an evaluation so far
-	interruptedLate bool          // during the last evaluation
+	evaluated       int           // step of the last evaluation; -1: none yet
+	best            float64       // best accuracy so far
+	least           float64       // lowest loss of an evaluation so far
+	interruptedLate bool          // interrupted during the last evaluation
 	votes           [3]float32
-	norms           *metrics.GradientSums // of the epoch so far
+	norms           *metrics.GradientSums // sums of the present epoch
 }
 
-// Votes are summed over the ranks together with the gradients, so that all
-// ranks come to the same decision after the same step.
+// Votes are summed over the ranks together with the gradients, so that all ranks make the same
+// decision after the same step.
 const (
 	voteTimeUp    = iota // rank 0's clock has passed max_minutes
-	voteInterrupt        // a rank was told to stop
+	voteInterrupt        // a rank was asked to stop
 	voteDiverged         // a rank's loss is not a finite number
 )
 
-// errEnough ends the loop: the run has the length that the point asks for.
+// errEnough ends the loop because the run has the length that the point specifies.
 var errEnough = errors.New("the run has its whole length")
 
 // epochs trains until a limit is met.
@@ -76,8 +76,8 @@ func (r *rank) reached(targets []measure.Target) bool {
 	return true
 }
 
-// oneEpoch trains for one pass over the training set. errEnough says that the
-// run is over, perhaps in its midst.
+// oneEpoch trains for one pass over the training set. It returns errEnough if the run is complete,
+// which may be before the end of the pass.
 func (r *rank) oneEpoch() error {
 	begin := time.Now()
 	r.order.shuffle(r.epoch)
@@ -109,7 +109,7 @@ func (r *rank) oneEpoch() error {
 	return nil
 }
 
-// reportNorms writes how large the gradients were since the last report.
+// reportNorms writes the squared gradient norms since the last report.
 func (r *rank) reportNorms(epoch int) error {
 	if g := r.norms.Take(epoch, r.step); g != nil {
 		return r.events.Write(metrics.Event{Gradients: g})
@@ -162,7 +162,8 @@ func (r *rank) oneStep(k int, rate float64, last time.Time) (loss float64, end t
 	r.step++
 
 	dataWait := haveData.Sub(last)
-	// Reduction time that the backward pass did not hide is not computing time.
+	// The part of the reduction that the backward pass did not hide does not count as computing
+	// time.
 	communication := busy + within
 	compute := end.Sub(haveData) - reduced.Sub(haveGradient) - within
 	return loss, end, r.events.Step(metrics.Step{
@@ -171,7 +172,7 @@ func (r *rank) oneStep(k int, rate float64, last time.Time) (loss float64, end t
 	})
 }
 
-// load returns what makes a batch of training samples.
+// load returns a function that fills a batch with these training samples.
 func (r *rank) load(ids []int32) func(dataset.Batch) {
 	return func(to dataset.Batch) {
 		for i, id := range ids {
@@ -184,8 +185,8 @@ func (r *rank) load(ids []int32) func(dataset.Batch) {
 	}
 }
 
-// beginAhead begins to make step k's batch, which is of this epoch, while a GPU
-// computes the one before. Where the CPU computes, it would only be in the way.
+// beginAhead starts to prepare the batch of step k of this epoch while the GPU computes the
+// previous one. On CPUs it does nothing, because it would slow down the computation.
 func (r *rank) beginAhead(k int) {
 	to, load, done := r.gpu.Ahead(), r.load(r.order.batch(k)), make(chan struct{})
 	r.ahead = done
@@ -195,7 +196,7 @@ func (r *rank) beginAhead(k int) {
 	}()
 }
 
-// awaitAhead returns when no goroutine writes to the engine's memory any more.
+// awaitAhead waits until no goroutine writes to the engine's memory.
 func (r *rank) awaitAhead() {
 	if r.ahead != nil {
 		<-r.ahead
@@ -203,8 +204,8 @@ func (r *rank) awaitAhead() {
 	}
 }
 
-// broken returns the error for a failed collective. If this rank was told to stop and could not finish the
-// step, that is the reason.
+// broken returns the error for a failed collective. If this rank was asked to stop and could not
+// finish the step, the error says so.
 func (r *rank) broken(where string, err error) error {
 	if r.ctx.Err() != nil {
 		return &InterruptedError{r.step, context.Cause(r.ctx)}
@@ -247,8 +248,8 @@ func (r *rank) interrupted() error {
 	return &InterruptedError{r.step, cause}
 }
 
-// evaluate measures the accuracy on the test split, of which every rank takes a
-// share. It is on the training clock.
+// evaluate measures the accuracy on the test split, of which every rank evaluates a share. Its time
+// counts as training time.
 func (r *rank) evaluate() error {
 	begin := time.Now()
 	if err := r.engine.AverageStatistics(r.ctx); err != nil {
@@ -256,9 +257,9 @@ func (r *rank) evaluate() error {
 	}
 	test := r.data.Test
 	from, to := share(test.Len(), r.world.Rank, r.group.Size())
-	r.awaitAhead() // a batch that is not needed any more
+	r.awaitAhead() // its batch is not needed any more
 	var loss float64
-	// Correct answers, samples, and ranks that were told to stop.
+	// Numbers of correct classifications, of samples, and of ranks that were asked to stop.
 	counts := make([]int64, 3)
 	for at := from; at < to; at += r.order.worker {
 		if r.ctx.Err() != nil {

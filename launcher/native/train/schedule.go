@@ -16,7 +16,7 @@ type schedule struct {
 	warmup      float64 // steps
 	decay       string
 	drops       []int   // for "step": the milestones
-	divisor     float64 // of the rate at each
+	divisor     float64 // by which each drop divides the rate
 	total       int     // for "cosine": steps in the whole run
 }
 
@@ -34,8 +34,8 @@ func newSchedule(p study.Point, stepsPerEpoch int) (schedule, error) {
 	switch s.decay {
 	case "", "none":
 	case "step":
-		s.divisor = 1 / t.DecayFactor // of a tenth it is 10 to the bit
-		if t.DecayFactor == 0 {       // a point from before there was the key
+		s.divisor = 1 / t.DecayFactor // for a factor of 0.1 it is exactly 10
+		if t.DecayFactor == 0 {       // a point of a version without this key
 			s.divisor = 10
 		}
 		for _, e := range t.DecayEpochs {
@@ -55,7 +55,7 @@ func newSchedule(p study.Point, stepsPerEpoch int) (schedule, error) {
 	return s, nil
 }
 
-// at is the learning rate of a step, 0-based over the whole run.
+// at returns the learning rate of a step, 0-based over the whole run.
 func (s schedule) at(step int) float64 {
 	at := float64(step)
 	if at < s.warmup {

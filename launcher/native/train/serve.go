@@ -183,7 +183,7 @@ func (h *modelHandler) parse(body []byte, length string) (request oip.Request, i
 	case size == nil:
 		images, err = readNumbers(in.Data, in.Shape)
 	case in.Data != nil:
-		return request, nil, fmt.Errorf("%s has data both in the JSON and behind it", inputName)
+		return request, nil, fmt.Errorf("%s has data both in the JSON and after it", inputName)
 	case *size != 4*n || *size != len(tensors):
 		return request, nil, fmt.Errorf("%s of shape %v is %d bytes; binary_data_size is %d, and %d follow the JSON", inputName, in.Shape, 4*n, *size, len(tensors))
 	default:
@@ -256,13 +256,13 @@ func readNumbers(data json.RawMessage, shape []int) ([]float32, error) {
 	return l.numbers, nil
 }
 
-// nestedLists collects the numbers of lists that are nested as a shape says, or flat.
+// nestedLists collects the numbers of lists that are nested according to a shape, or flat.
 type nestedLists struct {
 	shape    []int
 	elements int // of the shape
 	numbers  []float32
 	counts   []int // entries of each open list, by depth
-	deepest  int   // depth of the numbers; 0: not known yet
+	deepest  int   // depth of the numbers; 0: unknown yet
 }
 
 func (l *nestedLists) open() error {

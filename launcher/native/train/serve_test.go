@@ -188,7 +188,7 @@ func TestInferRefuses(t *testing.T) {
 		"too deep":         {body: with(shape, "FP32", `"data":[[[[[1]]]]]`), want: "nested deeper than the 4 dimensions"},
 		"mixed":            {body: with(shape, "FP32", `"data":[1,[2,3],4]`), want: "the data of images: "},
 		"bytes unnamed":    {body: with(shape, "FP32", numbers), tensors: "abcd", want: "4 bytes follow the JSON, and no input has a binary_data_size"},
-		"bytes twice":      {body: with(shape, "FP32", numbers+","+sized), tensors: littleEndian(1, 2, 3, 4), want: "images has data both in the JSON and behind it"},
+		"bytes twice":      {body: with(shape, "FP32", numbers+","+sized), tensors: littleEndian(1, 2, 3, 4), want: "images has data both in the JSON and after it"},
 		"bytes short":      {body: with(shape, "FP32", sized), tensors: "abcd", want: "images of shape [1 2 2 1] is 16 bytes; binary_data_size is 16, and 4 follow the JSON"},
 		"bytes long":       {body: with(shape, "FP32", sized), tensors: littleEndian(1, 2, 3, 4, 5), want: "and 20 follow"},
 		"size wrong":       {body: with(shape, "FP32", `"parameters":{"binary_data_size":8}`), tensors: littleEndian(1, 2), want: "is 16 bytes; binary_data_size is 8"},

@@ -36,52 +36,50 @@ import (
 
 // Options configure a rank, in addition to the point and its place in the world.
 type Options struct {
-	Nonce  string    // by which the ranks of this attempt know each other
+	Nonce  string    // identifies the ranks of this attempt
 	Events io.Writer // this rank's event file
-	Log    io.Writer // a few lines for a person; nil: none
+	Log    io.Writer // receives a few lines for people; nil: none
 
-	Version   string // of scalebench
-	GitCommit string // that scalebench was built from; "" when not known
+	Version   string // scalebench's version
+	GitCommit string // commit from which scalebench was built; "": unknown
 
-	// Timeout is how long a rank waits for another that is silent, JoinTimeout how long for all
-	// ranks to join; 0: collective's defaults.
+	// Timeout is the maximum time that a rank waits for a silent rank, JoinTimeout the maximum time
+	// until all ranks have joined; 0: the defaults of package collective.
 	Timeout, JoinTimeout time.Duration
 
-	// Began is when the events' clock begins, from which initialisation counts:
-	// with the process (metrics.ProcessStart). The zero time is now.
+	// Began is the start of the events' clock and of the initialisation, usually
+	// metrics.ProcessStart. The zero time means the present.
 	Began time.Time
 
-	// ModelFile is where rank 0 writes the model at the end of a successful run, if the point sets
-	// workload.save_model.
+	// ModelFile is the path to which rank 0 writes the model at the end of a successful run, if the
+	// point sets workload.save_model.
 	ModelFile string
 
 	// Kernels are the inner loops of the CPU engine: "avx512", "avx2" or
 	// "portable"; "": the fastest that this processor can run.
 	Kernels string
 
-	// OpenGPU makes this rank's engine on its GPU, computing in the precision that the study names.
-	// It ignores the Threads and Kernels of cpu.Options. nil: this program has no GPU support. g
-	// remains the run's. All ranks call it, on the goroutine that then uses the engine.
+	// OpenGPU opens this rank's engine on its GPU, with the study's precision. It ignores the
+	// Threads and Kernels of cpu.Options, and does not close g. All ranks must call it, on the
+	// goroutine that then uses the engine. nil: this program has no GPU support.
 	OpenGPU func(ctx context.Context, o cpu.Options, precision string, g *collective.Group, w world.World) (GPU, error)
 
-	// For tests: where rank 0 accepts the others, a wrapper between the step loop and the engine,
-	// and a hook after every step.
+	// For tests: the listener of rank 0, a wrapper of the engine, and a hook after every step.
 	listener  net.Listener
 	wrap      func(engine) engine
 	afterStep func(step int, e engine)
 }
 
-// KernelsVariable is the environment variable that the worker takes
-// Options.Kernels from.
+// KernelsVariable is the environment variable from which the worker sets Options.Kernels.
 const KernelsVariable = "SCALEBENCH_KERNELS"
 
 // Models lists the models that can be trained.
 func Models() []string { return netspec.Names() }
 
-// An InterruptedError is a run that was told to stop and did so in order.
+// An InterruptedError reports that a run was asked to stop and did so properly.
 type InterruptedError struct {
-	Steps int   // that were done
-	Cause error // why, as far as this rank knows
+	Steps int   // number of complete steps
+	Cause error // the reason, if this rank knows it
 }
 
 func (e *InterruptedError) Error() string {
@@ -89,8 +87,7 @@ func (e *InterruptedError) Error() string {
 }
 func (e *InterruptedError) Unwrap() error { return e.Cause }
 
-// A phaseError is a failure and the phase it belongs to, as the error event
-// names it.
+// A phaseError is an error with the phase in which it occurred, which the error event states.
 type phaseError struct {
 	where string
 	err   error
@@ -106,21 +103,20 @@ func in(where string, err error) error {
 	return &phaseError{where, err}
 }
 
-// interruptGrace is how long a step may still take after the run was told to stop. By default Slurm
-// sends SIGKILL 30 s after SIGTERM.
+// interruptGrace is the maximum time that a step may take after the run was asked to stop. By
+// default Slurm sends SIGKILL 30 s after SIGTERM.
 const interruptGrace = 15 * time.Second
 
-// Run is one rank's part in training the point p. It reports everything to
-// o.Events, failures included. When ctx is cancelled it finishes the step and
-// returns an *InterruptedError with the context's cause, on this rank and on
-// all others.
+// Run trains the point p as one rank. It reports everything to o.Events, including failures. If ctx
+// is cancelled, it finishes the step and returns an *InterruptedError with the context's cause; so
+// do all other ranks.
 func Run(ctx context.Context, p study.Point, w world.World, o Options) error {
 	began := o.Began
 	if began.IsZero() {
 		began = time.Now()
 	}
-	// The ranks agree on when to stop, so a cancelled ctx must not break the
-	// collective in which they do; only a step that takes too long is broken.
+	// The ranks use a collective to agree on when to stop, so a cancelled ctx must not interrupt
+	// it. Only a step that takes too long is interrupted.
 	working, abandon := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer abandon(nil)
 	stop := context.AfterFunc(ctx, func() {
@@ -135,7 +131,7 @@ func Run(ctx context.Context, p study.Point, w world.World, o Options) error {
 	r := &rank{stopped: ctx, ctx: working, point: p, world: w, options: o}
 	joinError := r.join()
 	host, _ := os.Hostname()         // "" means unknown
-	size := max(w.Size, w.Rank+1, 1) // as we were told, if the ranks have not found each other
+	size := max(w.Size, w.Rank+1, 1) // as requested, if the ranks have not joined
 	if r.group != nil {
 		size = r.group.Size()
 	}
@@ -157,8 +153,8 @@ func Run(ctx context.Context, p study.Point, w world.World, o Options) error {
 
 // rank is one rank's run.
 type rank struct {
-	stopped context.Context // the caller's: done when the run is to stop
-	ctx     context.Context // of the work: done when stopping took too long
+	stopped context.Context // the caller's context: cancelled when the run should stop
+	ctx     context.Context // context of the work: cancelled when stopping takes too long
 	point   study.Point
 	world   world.World
 	options Options
@@ -166,8 +162,8 @@ type rank struct {
 	group  *collective.Group
 	events *metrics.Writer
 	engine engine
-	gpu    GPU    // the engine, if it is one
-	on     string // what it computes on, for a person
+	gpu    GPU    // the engine if it is a GPU, else nil
+	on     string // name of the device, for people
 	loop          // state of the step loop
 }
 
@@ -206,7 +202,7 @@ func (r *rank) leave(err error) {
 	if err != nil && !errors.As(err, &interrupted) {
 		r.group.Abort(err)
 	}
-	_ = r.group.Close() // everything that matters has arrived
+	_ = r.group.Close() // all important data have arrived
 }
 
 // finish writes how the run ended and leaves the group.
@@ -227,7 +223,7 @@ func (r *rank) finish(err error) error {
 	if r.engine != nil {
 		sum, e := parameterSHA256(r.engine)
 		if err == nil {
-			err = e // after a failure the parameters may be out of reach
+			err = e // after a failure, the parameters may not be readable
 		}
 		stop.ParameterSHA256 = sum
 		r.engine.Close()
@@ -242,7 +238,7 @@ func (r *rank) finish(err error) error {
 			where, message = failed.where, failed.err.Error()
 		}
 		stop.Status, stop.Cause = metrics.StopFailed, err.Error()
-		// A failure to write shows in the next one.
+		// An error of this write is returned by the next one.
 		_ = r.events.Write(metrics.Event{Error: &metrics.Error{Where: where, Message: message}})
 	}
 	if e := r.events.Write(metrics.Event{Stop: &stop}); e != nil {
@@ -310,7 +306,7 @@ func (r *rank) train() error {
 	return in("save", r.save())
 }
 
-// open makes the engine, and reports what it computes with.
+// open creates the engine, and reports its device and libraries.
 func (r *rank) open() error {
 	p, o := r.point, r.options
 	threads := min(world.CPUs(), max(p.Resources.CPUsPerWorker, 1))
@@ -349,7 +345,7 @@ func (r *rank) open() error {
 		return err
 	}
 	if r.world.Rank != 0 {
-		return nil // the doubts are the run's
+		return nil // the warnings belong to the run
 	}
 	for _, text := range doubts {
 		if err := r.events.Write(metrics.Event{Note: &metrics.Note{Text: text}}); err != nil {
@@ -359,7 +355,7 @@ func (r *rank) open() error {
 	return nil
 }
 
-// save writes the model that the last evaluation was of, which ends every run.
+// save writes the model of the last evaluation, with which every run ends.
 func (r *rank) save() error {
 	path := r.options.ModelFile
 	if !r.point.Workload.Train.SaveModel || r.world.Rank != 0 {
@@ -379,9 +375,8 @@ func (r *rank) save() error {
 	return nil
 }
 
-// check refuses what this trainer cannot do. What a study may say at all has
-// been checked before; but point.json can come from elsewhere. gpus says that this
-// program has an engine for them.
+// check returns an error for a point that this trainer cannot run. Studies are checked before, but
+// point.json may come from elsewhere. gpus is true if this program supports GPUs.
 func check(p study.Point, gpus bool) error {
 	t := p.Workload.Train
 	switch {
@@ -407,7 +402,7 @@ func check(p study.Point, gpus bool) error {
 	return nil
 }
 
-// openData finds the data without touching it.
+// openData finds the data without reading it.
 func openData(p study.Point) (*dataset.Source, error) {
 	d := p.Data
 	switch d.Kind {

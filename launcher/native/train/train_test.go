@@ -39,7 +39,7 @@ func point(model string, workers, batch int) study.Point {
 	}
 }
 
-// outcome is what one rank's Run left.
+// outcome is the result of one rank's Run.
 type outcome struct {
 	err    error
 	file   []byte
@@ -560,7 +560,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// What cannot be trained is said before training, in the events as well.
+// A point that cannot be trained is reported before training, also in the events.
 func TestRefusals(t *testing.T) {
 	short := t.TempDir()
 	if err := dataset.Synthesize(short, dataset.SyntheticOptions{TrainSamples: 10, TestSamples: 2}); err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// A codec is a page's compression, by Parquet's numbers.
+// A codec is the compression method of a page, by its number in Parquet.
 type codec int64
 
 const (
@@ -30,9 +30,9 @@ func (c codec) String() string {
 	return codecs[c]
 }
 
-// most returns the largest size that so many packed bytes can unpack to: a copy of snappy's gives
-// 64 bytes for 3, one of deflate's 258 for 2 bits, a block of zstd's 128 KiB for 4. Codecs that are
-// not supported have no limit.
+// most returns the maximum size to which this number of packed bytes can unpack. In snappy, a copy
+// of 3 bytes gives 64 bytes; in deflate, 2 bits give 258 bytes; in zstd, a block of 4 bytes gives
+// 128 KiB. Unsupported codecs have no limit.
 func (c codec) most(packed int64) int64 {
 	switch c {
 	case none:
@@ -45,14 +45,14 @@ func (c codec) most(packed int64) int64 {
 	return packed << 15
 }
 
-// unpacker unpacks pages, one after the other.
+// unpacker unpacks pages; it reuses its decoders and memory.
 type unpacker struct {
 	gzip gzip.Reader
 	zstd *zstd.Decoder
 }
 
-// do is the n bytes that were packed, at most a page: in buffer, which grows, or packed
-// itself.
+// do unpacks a page to n bytes. The result is in buffer, which grows if needed, or packed itself if
+// it is not compressed.
 func (u *unpacker) do(c codec, packed []byte, buffer *[]byte, n int) (_ []byte, err error) {
 	if int64(n) > c.most(int64(len(packed))) || c == none && n != len(packed) {
 		return nil, fmt.Errorf("%d bytes, said to be %d when unpacked; %v cannot be", len(packed), n, c)
@@ -83,7 +83,7 @@ func (u *unpacker) do(c codec, packed []byte, buffer *[]byte, n int) (_ []byte, 
 		}
 	case packedZstd:
 		if u.zstd == nil {
-			// Without goroutines, and never more than there is room for.
+			// Use no goroutines, and limit the memory.
 			u.zstd, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderMaxMemory(maxPage))
 			if err != nil {
 				return nil, err
@@ -102,7 +102,7 @@ func (u *unpacker) do(c codec, packed []byte, buffer *[]byte, n int) (_ []byte, 
 	return b, nil
 }
 
-// sized is a buffer of a length, a new one if it was smaller.
+// sized returns a buffer of length n, and allocates a new one if the present one is too small.
 func sized(buffer *[]byte, n int) []byte {
 	if cap(*buffer) < n {
 		*buffer = make([]byte, n)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Encodings of values, by Parquet's numbers.
+// Encodings of values, by their numbers in Parquet.
 const (
 	plain           = 0
 	plainDictionary = 2
@@ -22,7 +22,7 @@ func encodingName(e int64) string {
 	return fmt.Sprint(e)
 }
 
-// decode begins with a page's values.
+// decode returns an iterator over the values of a page.
 func (v *Values) decode(encoding int64, b []byte) (values, error) {
 	switch {
 	case encoding == plain && v.column.Type == Boolean:
@@ -31,7 +31,7 @@ func (v *Values) decode(encoding int64, b []byte) (values, error) {
 		return &plainValues{b, v.column.width}, nil
 	case encoding == plainDictionary || encoding == rleDictionary:
 		if v.dictionary == nil {
-			return nil, errors.New("it refers to a dictionary, and there is none")
+			return nil, errors.New("it refers to a dictionary that is missing")
 		}
 		if len(b) == 0 { // all are null
 			return &indexed{dictionary: v.dictionary}, nil
@@ -47,7 +47,8 @@ func (v *Values) decode(encoding int64, b []byte) (values, error) {
 	return nil, fmt.Errorf("values in encoding %v, which is not read; write the column in PLAIN or with a dictionary", encodingName(encoding))
 }
 
-// plainValues are one after the other; bytes have a length before.
+// plainValues iterates over values in PLAIN encoding: one after the other, byte strings with their
+// length before them.
 type plainValues struct {
 	b     []byte
 	width int // 0: bytes
@@ -65,7 +66,7 @@ func (p *plainValues) next() (value []byte, err error) {
 	return value, nil
 }
 
-// bools are bits.
+// bools iterates over booleans, which are stored as bits.
 type bools struct {
 	runs
 	value [1]byte
@@ -77,17 +78,17 @@ func (b *bools) next() ([]byte, error) {
 	return b.value[:], err
 }
 
-// dictionary is the different values of a column.
+// dictionary has the distinct values of a column.
 type dictionary struct {
 	b      []byte
-	starts []uint32 // of bytes; values of another type have a width
+	starts []uint32 // start of each byte string; other types have a fixed width
 	width  int
 	n      int
 }
 
 func newDictionary(c Column, b []byte, n int64) (*dictionary, error) {
 	d := &dictionary{b: b, width: c.width, n: int(n)}
-	each := max(c.width, 4) // bytes at least
+	each := max(c.width, 4) // minimum number of bytes per value
 	if c.Type == Boolean || n < 0 || n > int64(len(b)/each) {
 		return nil, fmt.Errorf("a dictionary of %d values of type %v in %d bytes", n, c.Type, len(b))
 	}
@@ -105,7 +106,7 @@ func newDictionary(c Column, b []byte, n int64) (*dictionary, error) {
 	return d, nil
 }
 
-// indexed are values of a dictionary.
+// indexed iterates over values that are stored as indices into a dictionary.
 type indexed struct {
 	runs
 	*dictionary

@@ -10,22 +10,22 @@ import (
 	"math/bits"
 )
 
-// Values are a column's values in row order; one page at a time is in memory.
+// Values iterates over a column's values in row order, with one page at a time in memory.
 type Values struct {
 	column Column
 	file   *File
 	index  int // of the column
-	group  int // that is read; the first is 1
+	group  int // number of the present row group, from 1
 
 	from     *bufio.Reader
 	codec    codec
-	begin    int64 // of the chunk, in the file
-	length   int64 // bytes of it that are left
-	unpacked int64 // bytes that they may have unpacked
-	rest     int64 // values of it that are left, the page's among them
+	begin    int64 // start of the chunk in the file
+	length   int64 // remaining bytes of the chunk
+	unpacked int64 // remaining bytes of the chunk when unpacked
+	rest     int64 // remaining values of the chunk, including those of the page
 
-	at         int64 // of the page, in the file
-	left       int64 // values of it that are left
+	at         int64 // start of the page in the file
+	left       int64 // remaining values of the page
 	packed     []byte
 	content    []byte // unpacked
 	levels     runs
@@ -36,7 +36,7 @@ type Values struct {
 // values iterates over a page's values that are not null.
 type values interface{ next() ([]byte, error) }
 
-// Values begins to read a column.
+// Values returns an iterator over a column.
 func (f *File) Values(column int) (*Values, error) {
 	c := f.Columns[column]
 	if c.Repeated {
@@ -45,8 +45,8 @@ func (f *File) Values(column int) (*Values, error) {
 	return &Values{column: c, file: f, index: column}, nil
 }
 
-// Next is the value of the next row, valid until the next call; ok is false for one that
-// is null. After the last the error is io.EOF.
+// Next returns the value of the next row, which is valid until the next call; ok is false if it is
+// null. After the last row, the error is io.EOF.
 func (v *Values) Next() (value []byte, ok bool, err error) {
 	for v.left == 0 {
 		if v.rest == 0 {
@@ -80,13 +80,13 @@ func (v *Values) Next() (value []byte, ok bool, err error) {
 }
 
 func (v *Values) explain(err error) error {
-	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) { // of the file, or of its compression
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) { // the file or its compressed data ended too early
 		err = fmt.Errorf("cut off: %w", io.ErrUnexpectedEOF)
 	}
 	return fmt.Errorf("row group %d, column %s, page at byte %d: %w", v.group, v.column.Name, v.at, err)
 }
 
-// open begins with the next group.
+// open starts the next row group.
 func (v *Values) open() {
 	g := v.file.groups[v.group]
 	c := g.chunks[v.index]
@@ -116,9 +116,9 @@ type head struct {
 	sum              uint32
 	values           int64
 	encoding         int64
-	levels           int64 // how those are encoded; of version 2: their bytes
-	repetitions      int64 // bytes, of version 2
-	plain            bool  // not packed, of version 2
+	levels           int64 // encoding of the levels; in version 2 their size in bytes
+	repetitions      int64 // version 2: size in bytes
+	plain            bool  // version 2: the page is not compressed
 }
 
 func (h *head) read(c *compact) {
@@ -141,14 +141,14 @@ func (h *head) read(c *compact) {
 				case 2:
 					h.encoding = c.integer(kind)
 				case 3:
-					if h.levels = rle; kind > kindFalse { // of a dictionary: whether it is sorted
+					if h.levels = rle; kind > kindFalse { // for a dictionary: whether it is sorted
 						h.levels = c.integer(kind)
 					}
 				default:
 					c.skip(kind)
 				}
 			})
-		case 8: // data of version 2
+		case 8: // data page of version 2
 			c.fields(kind, func(id int64, kind byte) {
 				switch id {
 				case 1:
@@ -213,7 +213,7 @@ func (v *Values) turn() error {
 		if err == nil {
 			v.dictionary, err = newDictionary(v.column, b, h.values)
 		}
-		v.packed, v.content = nil, nil // the dictionary stays
+		v.packed, v.content = nil, nil // the dictionary remains valid
 		return err
 	case indexPage:
 		return nil
@@ -221,7 +221,7 @@ func (v *Values) turn() error {
 	return fmt.Errorf("a page of kind %d, which Parquet does not have", h.kind)
 }
 
-// data takes apart the levels and values of a page.
+// data splits a page into its levels and values.
 func (v *Values) data(h head, packed []byte) error {
 	if h.values < 0 || h.values > v.rest {
 		return fmt.Errorf("it has %d values, where %d are left", h.values, v.rest)
@@ -229,7 +229,7 @@ func (v *Values) data(h head, packed []byte) error {
 	v.left = h.values
 	n := int(h.unpacked)
 	var levels []byte
-	if h.kind == dataPageV2 { // whose levels are before what is packed
+	if h.kind == dataPageV2 { // its levels precede the compressed part
 		if h.levels < 0 || h.repetitions != 0 || h.levels > min(h.packed, h.unpacked) {
 			return fmt.Errorf("it has levels of %d and %d bytes, in %d", h.repetitions, h.levels, h.packed)
 		}

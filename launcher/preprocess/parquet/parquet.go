@@ -2,9 +2,9 @@
 // (https://parquet.apache.org/docs/file-format). The files may come from anywhere, so each size in
 // a file is checked against the file's own size and a limit before memory is allocated for it.
 //
-// The usual libraries do not check: a few wrong bytes in a footer or a page header make them
-// allocate gigabytes, or panic. A check in front of them would have to read the footer and every
-// page header and unpack every page, which is most of this package.
+// Common libraries do not check sizes: a few wrong bytes in a footer or page header make them
+// allocate gigabytes, or panic. A separate check before using them would have to read the footer
+// and every page header, and unpack every page, which is most of this package.
 package parquet
 
 import (
@@ -17,9 +17,9 @@ import (
 	"strings"
 )
 
-// Limits on a file, all held in memory: a page and its packed form, and a dictionary with its
-// offsets (four bytes each), for each column that is read. A footer takes about three times its
-// size.
+// Limits on the parts of a file that are in memory: for each column that is read, a page, its
+// compressed form, and a dictionary with its offsets (four bytes each). A footer takes about three
+// times its size.
 const (
 	maxPage    = 1 << 30
 	maxFooter  = 32 << 20
@@ -27,13 +27,13 @@ const (
 	maxPath    = 1 << 10 // bytes of a column's name
 )
 
-// A Type is how values are stored.
+// A Type is the storage type of values.
 type Type int
 
-// The types, by Parquet's numbers.
+// The types, by their numbers in Parquet.
 const (
 	Boolean Type = iota // a byte, 0 or 1
-	Int32               // little-endian, as all that follow
+	Int32               // little-endian, like all that follow
 	Int64
 	Int96
 	Float
@@ -46,18 +46,18 @@ var types = []string{"BOOLEAN", "INT32", "INT64", "INT96", "FLOAT", "DOUBLE", "B
 
 func (t Type) String() string { return types[t] }
 
-// Column is one that has values; groups of columns only give it part of its name.
+// Column is a column with values. The groups that contain it are part of its name.
 type Column struct {
 	Name      string // including the enclosing groups, as in image.bytes
 	Type      Type
 	Annotated bool // bytes are text, a decimal or the like; integers are dates or the like
 	Unsigned  bool
-	Repeated  bool // rows have lists of values; cannot be read
+	Repeated  bool // rows have lists of values, which is not supported
 	width     int  // bytes of a value; 0: it differs
 	levels    uint32
 }
 
-// File is an open one, for one goroutine.
+// File is an open file. Only one goroutine may use it.
 type File struct {
 	Columns  []Column
 	Rows     int64
@@ -66,7 +66,7 @@ type File struct {
 	unpacker unpacker
 }
 
-// group is so many rows, with a chunk of each column.
+// group is a group of rows, with a chunk of each column.
 type group struct {
 	rows   int64
 	chunks []chunk
@@ -75,19 +75,19 @@ type group struct {
 // A chunk locates the pages of a column.
 type chunk struct {
 	at, length int64
-	unpacked   int64 // bytes of its pages, unpacked, and of their heads
+	unpacked   int64 // bytes of its pages when unpacked, including their headers
 	values     int64
 	codec      codec
 }
 
 const magic = "PAR1"
 
-// tail is how many bytes of a file's end are read first; most footers are shorter.
+// tail is the number of bytes at the end of a file that are read first; most footers are shorter.
 const tail = 64 << 10
 
 // Open reads a file's footer.
 func Open(from io.ReaderAt, size int64) (*File, error) {
-	const ends = int64(len(magic)) + 4 + int64(len(magic)) // the first, the footer's length, the last
+	const ends = int64(len(magic)) + 4 + int64(len(magic)) // magic at the start, length of the footer, magic at the end
 	if size < ends {
 		return nil, fmt.Errorf("%d bytes are no Parquet file, which has %d at least", size, ends)
 	}
@@ -117,7 +117,7 @@ func Open(from io.ReaderAt, size int64) (*File, error) {
 	return f, nil
 }
 
-// footer reads the columns and the groups of a file whose footer begins there.
+// footer reads the columns and row groups from the footer, which starts at begin.
 func (f *File) footer(c *compact, begin int64) {
 	rows, free := int64(0), begin-int64(len(magic))
 	c.fields(kindStruct, func(id int64, kind byte) {
@@ -168,8 +168,8 @@ func (f *File) footer(c *compact, begin int64) {
 	}
 }
 
-// check holds a group against the columns, and against the file up to its footer, of
-// which so many bytes are in no other chunk.
+// check returns an error if a group does not match the columns, or its chunks are not within the
+// file before the footer (end). free is the number of bytes that are in no chunk yet.
 func (f *File) check(g group, end int64, free *int64) error {
 	if g.rows < 0 || len(g.chunks) != len(f.Columns) {
 		return fmt.Errorf("%d rows of %d columns; the schema before has %d", g.rows, len(g.chunks), len(f.Columns))
@@ -194,7 +194,7 @@ func (f *File) check(g group, end int64, free *int64) error {
 	return nil
 }
 
-// element is a column or a group of the schema, which lists a group's members after it.
+// element is a column or group of the schema. The members of a group follow it.
 type element struct {
 	name       string
 	kind       int64 // a Type; -1: none
@@ -219,7 +219,7 @@ func readElement(c *compact, kind byte) element {
 			e.name = c.text(kind, maxPath)
 		case 5:
 			e.children = c.integer(kind)
-		case 6: // the older form of 10, which writers still add
+		case 6: // the older form of field 10, which writers still add
 			converted := c.integer(kind)
 			e.annotated, e.unsigned = true, converted >= 11 && converted <= 14
 		case 10:

@@ -87,7 +87,8 @@ func made(t testing.TB) map[string][]byte {
 	return files
 }
 
-// Files of pyarrow hold what the script beside them put there, worked out here again.
+// Files of pyarrow contain the values that the script in the same folder wrote, which are computed
+// again here.
 func TestPyarrow(t *testing.T) {
 	want := map[string][]string{}
 	for i := range 40 {
@@ -194,7 +195,7 @@ func damage(r *rand.Rand, content []byte) []byte {
 	return out
 }
 
-// memory is what reading a damaged file of a few kilobytes may take.
+// memory is the maximum memory for reading a damaged file of a few kilobytes.
 const memory = 16 << 20
 
 // try reads a file, and holds what must be true of any.

@@ -5,16 +5,16 @@ import (
 	"errors"
 )
 
-// runs are small numbers as levels and indexes are stored: runs of equal ones, and runs
-// of eight or more packed to their bits.
+// runs decodes small numbers, such as levels and indices: runs of equal numbers, and bit-packed
+// runs of eight or more.
 type runs struct {
 	b     []byte
-	width int // bits of a number
+	width int // bits per number
 	left  uint64
 	equal bool
 	value uint32
-	at    int // the next number's first bit, of b
-	end   int // bytes of the run, of b
+	at    int // index in b of the next number's first bit
+	end   int // end of the run in b, in bytes
 }
 
 var errRuns = errors.New("it ends within its levels or indexes")
@@ -38,7 +38,7 @@ func (r *runs) next() (uint32, error) {
 			}
 			continue
 		}
-		// The last run may leave out the bytes of numbers that are only there to make it eight.
+		// The last run may omit the padding to a multiple of eight numbers.
 		r.left = head >> 1 * 8
 		r.end = int(min(head>>1*uint64(r.width), uint64(len(r.b))))
 		if head>>1 > maxPage {

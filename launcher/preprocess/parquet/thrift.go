@@ -23,16 +23,16 @@ const (
 	kindStruct = 12
 )
 
-// maxDepth is how deep structures may be nested; Parquet's own need seven.
+// maxDepth is the maximum nesting depth of structures; Parquet's need seven.
 const maxDepth = 32
 
 // compact reads metadata in Thrift's compact protocol
-// (https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md).
-// It keeps nothing that it was not asked for, so a wrong length costs no memory. After
-// the first mistake everything is 0 and empty.
+// (https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md). It stores
+// only the requested fields, so a wrong length costs no memory. After the first error, all values
+// are 0 or empty.
 type compact struct {
 	from  *bufio.Reader
-	left  int64 // bytes that it may take
+	left  int64 // maximum number of further bytes
 	depth int
 	err   error
 }
@@ -43,7 +43,7 @@ func (c *compact) fail(format string, args ...any) {
 	}
 }
 
-// ReadByte is there for package binary.
+// ReadByte implements io.ByteReader for package binary.
 func (c *compact) ReadByte() (byte, error) {
 	if c.err == nil && c.left == 0 {
 		c.fail("it ends within a value")
@@ -68,7 +68,7 @@ func (c *compact) uvarint() uint64 {
 	return v
 }
 
-// integer is one of any size.
+// integer reads an integer of any size.
 func (c *compact) integer(kind byte) int64 {
 	switch {
 	case kind < kindByte || kind > kindInt64:
@@ -98,7 +98,7 @@ func (c *compact) length() int64 {
 	return int64(n)
 }
 
-// text has at most so many bytes.
+// text reads a text of at most most bytes.
 func (c *compact) text(kind byte, most int64) string {
 	if kind != kindBinary {
 		c.fail("a value of kind %d where a text belongs", kind)
@@ -119,7 +119,7 @@ func (c *compact) text(kind byte, most int64) string {
 	return string(b)
 }
 
-// deeper calls do one level further down.
+// deeper calls do with the nesting depth increased by one.
 func (c *compact) deeper(do func()) {
 	if c.depth++; c.depth > maxDepth {
 		c.fail("structures %d deep; want %d at most", c.depth, maxDepth)
@@ -129,7 +129,7 @@ func (c *compact) deeper(do func()) {
 	c.depth--
 }
 
-// fields hands over the fields of a structure; do reads the value of each, or skips it.
+// fields calls do for each field of a structure; do must read or skip the value.
 func (c *compact) fields(kind byte, do func(id int64, kind byte)) {
 	if kind != kindStruct {
 		c.fail("a value of kind %d where a structure belongs", kind)
@@ -149,7 +149,7 @@ func (c *compact) fields(kind byte, do func(id int64, kind byte)) {
 	})
 }
 
-// elements hands over the elements of a list, each of at least a byte.
+// elements calls do for each element of a list; an element has at least one byte.
 func (c *compact) elements(kind byte, do func(kind byte)) {
 	if kind != kindList && kind != kindSet {
 		c.fail("a value of kind %d where a list belongs", kind)
@@ -167,9 +167,9 @@ func (c *compact) elements(kind byte, do func(kind byte)) {
 	})
 }
 
-// skip passes over a field's value.
+// skip skips a field's value.
 func (c *compact) skip(kind byte) {
-	if kind != kindTrue && kind != kindFalse { // whose value is the kind
+	if kind != kindTrue && kind != kindFalse { // a boolean's value is part of its kind
 		c.skipElement(kind)
 	}
 }
@@ -220,10 +220,10 @@ func (c *compact) discard(n int64) {
 	}
 }
 
-// message is a structure that is written.
+// message is a structure being written.
 type message struct {
 	b    []byte
-	last int // the field before
+	last int // id of the previous field
 }
 
 func (m *message) field(id int, kind byte) {
@@ -255,7 +255,7 @@ func (m *message) within(id int, inner *message) *message {
 	return m
 }
 
-// list has elements of one kind, each as it is written.
+// list appends a list of encoded elements of one kind.
 func (m *message) list(id int, kind byte, elements ...[]byte) *message {
 	m.field(id, kindList)
 	if n := len(elements); n < 15 {
@@ -269,5 +269,5 @@ func (m *message) list(id int, kind byte, elements ...[]byte) *message {
 	return m
 }
 
-// end is the whole.
+// end returns the encoded structure.
 func (m *message) end() []byte { return append(m.b, 0) }

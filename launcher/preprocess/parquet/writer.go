@@ -9,15 +9,15 @@ import (
 	"github.com/klauspost/compress/snappy"
 )
 
-// Sizes of what is written, before it is packed: pages as pyarrow's, and groups of rows
-// that fit into memory.
+// Sizes of written pages and row groups before compression: pages as in pyarrow, and groups that
+// fit into memory.
 const (
 	pageSize  = 1 << 20
 	groupSize = 64 << 20
 )
 
-// Writer writes a file: any value may be null, none is in a dictionary, and pages are
-// packed by snappy, as pyarrow does unless told otherwise.
+// Writer writes a file. Any value may be null, no dictionaries are used, and pages are compressed
+// with snappy, pyarrow's default.
 type Writer struct {
 	to      io.Writer
 	at      int64
@@ -28,11 +28,11 @@ type Writer struct {
 	groups  [][]byte
 }
 
-// written is a column of the group that is not yet in the file.
+// written is a column of the row group that is not in the file yet.
 type written struct {
 	Column
 	values   []byte // of the page
-	runs     []byte // the page's levels
+	runs     []byte // encoded levels of the page
 	level    uint32 // of the run
 	run      uint64
 	n        int64 // values of the page
@@ -40,8 +40,8 @@ type written struct {
 	unpacked int64
 }
 
-// NewWriter begins a file. A dot in a column's name separates the group that it is in;
-// columns of one group follow each other.
+// NewWriter starts a file. A dot in a column's name separates the name of its group; columns of a
+// group must be adjacent.
 func NewWriter(to io.Writer, columns ...Column) (*Writer, error) {
 	w := &Writer{to: to}
 	for _, c := range columns {
@@ -57,7 +57,7 @@ func (w *Writer) write(b []byte) error {
 	return err
 }
 
-// Row adds a value to each column; nil is null.
+// Row adds a row, with a value for each column; nil is null.
 func (w *Writer) Row(values ...[]byte) error {
 	for i, c := range w.columns {
 		level := c.levels
@@ -133,7 +133,7 @@ func (w *Writer) endGroup() error {
 	return nil
 }
 
-// Close ends the file.
+// Close writes the rest and the footer.
 func (w *Writer) Close() error {
 	if w.rows > 0 {
 		if err := w.endGroup(); err != nil {
@@ -160,7 +160,7 @@ func (w *Writer) Close() error {
 		around = group
 		e := new(message).integer(1, int64(c.Type)).integer(3, optional).text(4, name)
 		if c.Annotated {
-			e.integer(6, 0).within(10, new(message).within(1, new(message))) // text, in the older form and in the newer
+			e.integer(6, 0).within(10, new(message).within(1, new(message))) // annotation as text, in the older and the newer form
 		}
 		elements = append(elements, e.end())
 	}

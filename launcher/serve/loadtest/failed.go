@@ -4,8 +4,8 @@ import (
 	"fmt"
 )
 
-// A run fails, whatever it measured, if all answers of a load were wrong, if more than mostRefused of a load's
-// connections were refused, or if more than mostWrong of all requests got a wrong answer or lost their
+// A run fails if all answers of a load were wrong, if more than mostRefused of a load's connections
+// were refused, or if more than mostWrong of all requests got a wrong answer or lost their
 // connection. Late answers do not make a run fail: finding overload is what loads are for.
 const (
 	mostRefused = 0.01

@@ -51,11 +51,11 @@ func (v *Verdict) lateMean() string {
 }
 
 func lateWords(measured, least float64) string {
-	return fmt.Sprintf("the client sent late, which may be up to %v of the %v measured; give it its own CPUs", seconds(measured-least), seconds(measured))
+	return fmt.Sprintf("the client sent requests late, which may cause up to %v of the %v measured; give it its own CPUs", seconds(measured-least), seconds(measured))
 }
 
-// least returns the percentile after subtracting the delays that the client may have caused. ok is false if
-// there are no answers, or if the client's lateness cannot affect this time.
+// least returns the percentile after subtracting the delays that the client may have caused. ok is
+// false without answers, or if the client's lateness cannot affect this time.
 func (w *Window) least(of Time, q float64) (seconds float64, ok bool) {
 	times := w.Least
 	if of != Latency {

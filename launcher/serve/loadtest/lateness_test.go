@@ -116,7 +116,7 @@ func TestLateByMuch(t *testing.T) {
 	}
 	v := (&Result{Windows: rec.list(), Asked: 4000}).Judge()
 	_, why := v.Percentile(Latency, 0.95)
-	if want := "the client sent late, which may be up to 5ms of the 10ms measured"; v.Why != "" || !strings.Contains(why, want) || !strings.Contains(v.lateMean(), want) || v.Total.Rate() != 100 {
+	if want := "the client sent requests late, which may cause up to 5ms of the 10ms measured"; v.Why != "" || !strings.Contains(why, want) || !strings.Contains(v.lateMean(), want) || v.Total.Rate() != 100 {
 		t.Errorf("%q, %q, %g/s", v.Why, why, v.Total.Rate())
 	}
 }

@@ -115,7 +115,7 @@ func TestAllConnectionsWait(t *testing.T) {
 			t.Fatal(err)
 		}
 		v := r.Judge()
-		if v.Ours || v.Client || !strings.Contains(v.Why, "requests found 32 others without an answer, and waited; the service does not keep up") {
+		if v.Ours || v.Client || !strings.Contains(v.Why, "requests waited while 32 others were unanswered; the service does not keep up") {
 			t.Errorf("ours: %v: %s", v.Ours, v.Why)
 		}
 	})

@@ -66,7 +66,7 @@ func (s *Service) search(ctx context.Context, w study.Serve, batch int, capacity
 	f.bounds, _ = w.Limit.Of()
 	f.trials = make([][]trial, len(f.bounds))
 	if rate := capacity / 2; rate*w.Duration.Seconds() < fewRequests {
-		return s.Doubt(fmt.Sprintf("batch %d: did not search for a rate within %s: at %s requests/s, half of what a closed loop reached, %s has fewer than the %d requests that a probe needs; set duration to %s or more",
+		return s.Doubt(fmt.Sprintf("batch %d: no search for a rate within %s: at %s requests/s (half of the closed loop's), %s has fewer than the %d requests of a probe; set duration to %s or more",
 			batch, w.Limit, number.Significant(rate), number.Seconds(w.Duration.Seconds()), fewRequests, number.Seconds(math.Ceil(fewRequests/rate))))
 	}
 	err := f.narrow(ctx, capacity/2)
@@ -328,8 +328,8 @@ func (f *finder) confirm(ctx context.Context) error {
 	return f.result(crossing{rate: rate, low: rate, high: b.fail})
 }
 
-// probed records the figures of a probe as those of a load. If a rate is probed several times, it records the
-// first probe in a steady state.
+// probed records the results of a probe like those of a load. If a rate is probed several times, it
+// records the first probe in a steady state.
 func (s *Service) probed(l Load, v Verdict) error {
 	if v.Why != "" || s.probes[l] {
 		return nil

@@ -180,7 +180,7 @@ func TestCalibration(t *testing.T) {
 		}
 		var found []string
 		for _, d := range told.doubts {
-			if load, why, _ := strings.Cut(d, ", batch 1: no steady state: "); strings.HasPrefix(why, "the client may be what was measured: ") && strings.Contains(why, "of the 1e+03 that it gets") {
+			if load, why, _ := strings.Cut(d, ", batch 1: no steady state: "); strings.HasPrefix(why, "the client may limit the results: ") && strings.Contains(why, "of the 1e+03 that it gets") {
 				found = append(found, load)
 			}
 		}
@@ -317,7 +317,7 @@ func TestNearCapacity(t *testing.T) {
 	if medians[far] == 0 || medians[near] == 0 || tails[far] == 0 || tails[near] != 0 {
 		t.Errorf("medians %v, P95 %v", medians, tails)
 	}
-	if said := strings.Join(told.doubts, "\n"); !strings.Contains(said, "no P95: 460 requests/s are 92 % of the capacity") {
+	if said := strings.Join(told.doubts, "\n"); !strings.Contains(said, "no P95: 460 requests/s are 92 % of the closed loop's maximum") {
 		t.Errorf("%s", said)
 	}
 }

@@ -15,9 +15,10 @@ const (
 	Windows   = 40
 	minSteady = 20
 
-	// A window belongs to the warm-up if the median latency of the fewPart-th part of the run that starts with
-	// it differs from that of the second half by more than apart and by more than far standard errors. Latency
-	// is higher while caches are cold and lower while the queue is still empty.
+	// A window belongs to the warm-up if the median latency of the fewPart-th part of the run that
+	// starts with it differs from the second half's by more than apart and by more than far
+	// standard errors. Latency is higher while caches are cold and lower while the queue is still
+	// empty.
 	fewPart    = 10
 	apart, far = 0.05, 3
 
@@ -79,9 +80,9 @@ func (r *Result) Judge() Verdict {
 		}
 	case r.CPUs > 0 && r.ClientCPU > busy*float64(r.CPUs):
 		v.Ours, v.Client = true, true
-		v.Why = fmt.Sprintf("the client used %.0f %% of its CPUs and may be what was measured; give it more CPUs", 100*r.ClientCPU/float64(r.CPUs))
+		v.Why = fmt.Sprintf("the client used %.0f %% of its CPUs and may limit the results; give it more CPUs", 100*r.ClientCPU/float64(r.CPUs))
 	case r.Behind.Seconds() > (1-hurried)*v.Total.Length.Seconds():
-		v.Why = fmt.Sprintf("%d of %d requests found %d others without an answer, and waited; the service does not keep up with %.3g requests/s", r.Held, r.Asked, r.MaxInFlight, v.asked())
+		v.Why = fmt.Sprintf("%d of %d requests waited while %d others were unanswered; the service does not keep up with %.3g requests/s", r.Held, r.Asked, r.MaxInFlight, v.asked())
 	case len(means) < minSteady:
 		v.Ours = true
 		v.Why = fmt.Sprintf("%d of %d windows are warm-up or have no answer; %d others are needed: measure for longer", len(measured)-len(means), len(measured), minSteady)
@@ -103,7 +104,7 @@ func (r *Result) Judge() Verdict {
 		requests += w.Requests()
 	}
 	if share := float64(r.Anew) / float64(max(1, requests)); share > fewAnew {
-		v.Doubts = append(v.Doubts, fmt.Sprintf("the service had closed its connection before %.0f %% of the requests; connecting again is part of their latencies", 100*share))
+		v.Doubts = append(v.Doubts, fmt.Sprintf("the service had closed the connection before %.0f %% of the requests, so their latencies include reconnecting", 100*share))
 	}
 	if _, cached, _ := v.Total.Shares(); cached > mostCached && !r.Shared {
 		v.Doubts = append(v.Doubts, fmt.Sprintf("the service had %.0f %% of the input tokens in its cache, since requests are alike: callers with other texts wait longer for the first token", 100*cached))
@@ -125,7 +126,7 @@ const fewAnew = 0.01
 // requests. capacity is 0 if no closed loop ran; Beyond then does nothing.
 func (v *Verdict) Beyond(rate, capacity float64) {
 	if capacity > 0 && rate > nearCapacity*capacity {
-		v.noTail = fmt.Sprintf("%.3g requests/s are %.0f %% of the capacity, the most that a closed loop reached; above %.0f %% the next run would have others", rate, 100*rate/capacity, 100*nearCapacity)
+		v.noTail = fmt.Sprintf("%.3g requests/s are %.0f %% of the closed loop's maximum; above %.0f %%, high percentiles differ from run to run", rate, 100*rate/capacity, 100*nearCapacity)
 	}
 }
 
@@ -155,7 +156,7 @@ func (v *Verdict) WindowCV() (cv float64, ok bool) {
 func (v *Verdict) Outruns(rate, client float64) {
 	if client > 0 && rate > ample*client && v.Total.Good > 0 {
 		v.Ours, v.Client = true, true
-		v.Why = fmt.Sprintf("the client may be what was measured: %.3g requests/s are %.0f %% of the %.3g that it gets from a server that answers at once, and above %.0f %% the two cannot be told apart; give it more CPUs", rate, 100*rate/client, client, 100*ample)
+		v.Why = fmt.Sprintf("the client may limit the results: %.3g requests/s are %.0f %% of the %.3g that it reaches with a null server (valid: up to %.0f %%); give it more CPUs", rate, 100*rate/client, client, 100*ample)
 	}
 }
 
@@ -189,7 +190,7 @@ func (v *Verdict) known(of Time, q float64) (seconds float64, why string) {
 	case !ok && v.Total.Late == 0:
 		return 0, "no answer has that time"
 	case !ok:
-		return 0, fmt.Sprintf("%.2g %% of the requests were not answered in time, so the latency within which %.3g %% are answered is not known", 100*float64(v.Total.Late)/float64(v.Total.Good+v.Total.Late), 100*q)
+		return 0, fmt.Sprintf("%.2g %% of the requests were not answered in time, so percentile %.3g of the latency is unknown", 100*float64(v.Total.Late)/float64(v.Total.Good+v.Total.Late), 100*q)
 	}
 	var sum, squares float64
 	for _, w := range v.windows {
@@ -205,7 +206,7 @@ func (v *Verdict) known(of Time, q float64) (seconds float64, why string) {
 		squares += e * e
 	}
 	if squares == 0 || sum*sum/squares < spread {
-		return 0, fmt.Sprintf("the slowest %.3g %% of the requests come from the equivalent of %.1f windows, and %d are needed; measure for longer", 100*(1-q), sum*sum/max(squares, 1), spread)
+		return 0, fmt.Sprintf("the slowest %.3g %% of the requests fall into the equivalent of %.1f windows (%d are needed); measure for longer", 100*(1-q), sum*sum/max(squares, 1), spread)
 	}
 	return seconds, ""
 }
@@ -280,7 +281,7 @@ func stalled(list []Window) int {
 	return empty
 }
 
-// warmup counts the windows at the start that differ from those of the second half.
+// warmup returns the number of windows at the start that differ from the second half.
 func warmup(list []Window) int {
 	n := len(list)
 	values := means(list)

@@ -25,7 +25,7 @@ func (r *recorder) tokens(v *Verdict) {
 		r.figure(measure.OutputPerGPU, "tokens/s", throughput/float64(r.service.GPUs))
 	}
 	if !counted {
-		r.doubts = append(r.doubts, "the service does not say how many tokens it made: each text counts as one, and can hold several; ask for usage with \"stream_options\": {\"include_usage\": true}")
+		r.doubts = append(r.doubts, "the service does not report its tokens, so each text counts as one, although it may have several; request them with \"stream_options\": {\"include_usage\": true}")
 	}
 	input, cached, reasoning := v.Total.Shares()
 	if input > 0 {

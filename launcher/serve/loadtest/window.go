@@ -148,9 +148,9 @@ func (w *Window) Errors() float64 { return float64(w.Wrong+w.Late) / float64(max
 // in flight when a load ends have the same timeout.
 func (w *Window) Timeouts() float64 { return float64(w.Late) / float64(max(1, w.Requests())) }
 
-// Percentile returns the time in seconds within which a share q of the requests was answered (for Gap: a share
-// q of the texts arrived). Late answers count as slower than all others. ok is false if there are no answers,
-// or if more than 1-q of them are late.
+// Percentile returns the time in seconds within which a share q of the requests was answered (for
+// Gap: a share q of the texts arrived). Late answers count as slower than all others. ok is false
+// without answers, or if more than 1-q of them are late.
 func (w *Window) Percentile(of Time, q float64) (seconds float64, ok bool) {
 	times := w.times(of)
 	if times == nil {

@@ -12,14 +12,14 @@ const (
 	// mostRequest bounds the tensors of one request, as they are sent. A server's
 	// metadata decides the shapes, so the size is checked before anything is allocated.
 	mostRequest = 256 << 20
-	// mostAnswer bounds one answer, as it is received.
+	// mostAnswer is the maximum size of one answer as received, in bytes.
 	mostAnswer = 256 << 20
 	// mostAnswers bounds what this process holds of answers at once: as received, and
 	// as numbers to compare. A single answer uses part of it.
 	mostAnswers = 1 << 30
 	// mostKept bounds the first answers to all requests, which later ones are compared to.
 	mostKept = 1 << 30
-	// mostParsed bounds the numbers of one answer while they are compared.
+	// mostParsed is the maximum memory, in bytes, for the parsed numbers of one answer.
 	mostParsed = 512 << 20
 )
 
@@ -34,7 +34,7 @@ type budget struct {
 	used atomic.Int64
 }
 
-// take reserves n bytes, or returns an error if fewer are left.
+// take reserves n bytes of the budget, or returns an error if fewer are left.
 func (b *budget) take(n int64) error {
 	if used := b.used.Add(n); used > b.most {
 		b.used.Add(-n)
@@ -54,7 +54,7 @@ type share struct {
 
 func newShare() *share { return &share{of: answers, most: mostParsed} }
 
-// take reserves n more bytes of an answer; what names them.
+// take reserves n more bytes for an answer; what describes them in an error.
 func (s *share) take(n int64, what string) error {
 	if n > s.most-s.taken {
 		return fmt.Errorf("%s needs %d MiB; at most %d MiB of an answer are read", what, (s.taken+n)>>20, s.most>>20)
@@ -66,7 +66,7 @@ func (s *share) take(n int64, what string) error {
 	return nil
 }
 
-// end returns everything to the budget.
+// end returns all bytes of the share to the budget.
 func (s *share) end() {
 	s.of.give(s.taken)
 	s.taken = 0
@@ -91,7 +91,7 @@ func newMetered(c net.Conn, of *budget) *metered {
 	return m
 }
 
-// begin gives back what the last answer used.
+// begin returns the bytes that the previous answer used to the budget.
 func (m *metered) begin() {
 	m.read.Store(0)
 	m.give()

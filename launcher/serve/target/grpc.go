@@ -49,7 +49,7 @@ func newGRPC(servers []string, m *Model, in Inputs) (*GRPC, error) {
 	return g, nil
 }
 
-// awaitGRPC is awaitV2 for gRPC servers.
+// awaitGRPC waits until gRPC servers report that the model is ready, and returns its description.
 func awaitGRPC(ctx context.Context, servers []string, model string) (*Model, error) {
 	if len(servers) == 0 {
 		return nil, errors.New("no URL")

@@ -11,7 +11,7 @@ import (
 
 // A Served is a model on servers that describe it by the Open Inference Protocol v2.
 type Served struct {
-	// Token is HTTP.Token, for servers queried over HTTP.
+	// Token is the bearer token for servers queried over HTTP (see HTTP.Token).
 	Token string
 
 	servers []string

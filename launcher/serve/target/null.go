@@ -26,7 +26,8 @@ func Null(l net.Listener, answer int) error {
 	return s.Serve(l)
 }
 
-// NullGRPC is Null over gRPC. It runs until the context ends or the listener fails.
+// NullGRPC runs a gRPC server that answers every request at once with the same answer, until the
+// context ends or the listener fails.
 func NullGRPC(ctx context.Context, l net.Listener, answer int) error {
 	reply := mem.SliceBuffer(make([]byte, answer))
 	s := grpc.NewServer(grpc.ForceServerCodecV2(bytesCodec{}), grpc.MaxRecvMsgSize(mostRequest+1<<20), grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {

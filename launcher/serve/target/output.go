@@ -37,7 +37,7 @@ func newOutput(tensor oip.Tensor, raw []byte, room *share) (output, error) {
 	var err error
 	switch {
 	case raw != nil && tensor.Data != nil && !bytes.Equal(tensor.Data, []byte("null")):
-		return o, errors.New("it has data both in the JSON and behind it")
+		return o, errors.New("it has data both in the JSON and after it")
 	case raw != nil:
 		err = o.fromBytes(raw, n)
 	default:
@@ -106,7 +106,7 @@ func (o *output) fromBytes(raw []byte, n int) error {
 	return nil
 }
 
-// inJSON returns an element of a non-floating-point type as JSON text.
+// inJSON returns an element of an integer, boolean or string type as JSON text.
 func inJSON(datatype string, element []byte) string {
 	var wide [8]byte
 	copy(wide[:], element)
@@ -169,7 +169,7 @@ func (o *output) fromJSON(data json.RawMessage, n int) error {
 	return nil
 }
 
-// element appends one JSON element.
+// element parses one JSON element and appends it to the output.
 func (o *output) element(token json.Token) error {
 	switch v := token.(type) {
 	case json.Number:

@@ -43,7 +43,7 @@ func InProcess(m Local, in Inputs) (*Question, error) {
 	return &Question{Dial: p.Dial, Varies: p.Varies}, nil
 }
 
-// A process is a local model with the requests to it.
+// A process is a model that this process computes, with the requests to it.
 type process struct {
 	Known
 	model    Local
@@ -61,7 +61,7 @@ func (p *process) dial(requests [][]oip.Array) (loadtest.Sender, error) {
 	return &caller{of: p, requests: len(requests), call: call, end: end}, nil
 }
 
-// A caller is one of the concurrent clients.
+// A caller is one of the concurrent clients of a local model.
 type caller struct {
 	of       *process
 	requests int

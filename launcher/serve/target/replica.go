@@ -152,7 +152,7 @@ func (r *replica) exchange(sent, deadline time.Time, h *HTTP, asked call) error 
 	return nil
 }
 
-// mostInterim bounds the interim answers (status 1xx) before an answer.
+// mostInterim is the maximum number of interim answers (status 1xx) before an answer.
 const mostInterim = 16
 
 // read reads an answer. It reserves the announced length first, because fasthttp allocates that much before any

@@ -15,7 +15,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/serve/loadtest"
 )
 
-// mostLine bounds a line of a stream: 1 MiB.
+// mostLine is the maximum length of a line in a stream of answers: 1 MiB.
 const mostLine = 1 << 20
 
 // A chunk is an event of /v1/completions or /v1/chat/completions.

@@ -27,10 +27,10 @@ type Model struct {
 	Server oip.Server
 }
 
-// Binary reports whether the server accepts binary tensors.
+// Binary reports whether the server accepts tensors as raw bytes instead of JSON.
 func (m *Model) Binary() bool { return slices.Contains(m.Server.Extensions, oip.BinaryExtension) }
 
-// mostMetadata bounds the metadata read from a server: 1 MiB.
+// mostMetadata is the maximum size of a server's description of a model: 1 MiB.
 const mostMetadata = 1 << 20
 
 // awaitV2 waits until every server (http://HOST:PORT) reports that the model is ready, or until the context

@@ -396,7 +396,7 @@ func TestV2WrongAnswers(t *testing.T) {
 		"wrong size":        {wrong: inBytes(`"binary_data_size":16`, `"binary_data_size":12`), want: "output y: its shape [2 2] has 4 elements, but 3 came", bytes: true},
 		"odd size":          {wrong: inBytes(`"binary_data_size":16`, `"binary_data_size":15`), want: "output y: 15 bytes are not a whole number of FP32 elements", bytes: true},
 		"negative size":     {wrong: inBytes(`"binary_data_size":16`, `"binary_data_size":-1`), want: "output y is -1 bytes", bytes: true},
-		"both":              {wrong: inBytes(`"parameters":{"binary_data_size":16}`, `"data":[1,2,3,4],"parameters":{"binary_data_size":16}`), want: "output y: it has data both in the JSON and behind it", bytes: true},
+		"both":              {wrong: inBytes(`"parameters":{"binary_data_size":16}`, `"data":[1,2,3,4],"parameters":{"binary_data_size":16}`), want: "output y: it has data both in the JSON and after it", bytes: true},
 		"unknown type":      {wrong: inBytes(`"FP32"`, `"FP8"`), want: `output y: its datatype "FP8" is not one`, bytes: true},
 		"text cut off":      {wrong: withBytes(strings.Replace(binaryAnswer, `"FP32"`, `"BYTES"`, 1), []int32{1}, []byte("a"), []int32{9}, []byte("bcd"), []int32{0}, []int64{3, 4}), want: "output y: it ends within an element", bytes: true},
 		"length": {wrong: func(w http.ResponseWriter) {

@@ -149,7 +149,7 @@ func (o *Comparison) inTurns(ctx context.Context, db *store.Store, studies []str
 // command returns the shell command for this comparison.
 func (o *Comparison) command() (string, error) {
 	words := []string{"scalebench", "compare", o.A, o.B}
-	for _, option := range []struct{ name, value string }{{"framework", o.Framework}, {"where", o.Where}, {"metric", o.Metric}} {
+	for _, option := range []struct{ name, value string }{{"framework", o.Framework}, {"where", o.Where}, {"measure", o.Metric}} {
 		if option.value != "" && option.value != measure.Throughput {
 			words = append(words, "--"+option.name, option.value)
 		}

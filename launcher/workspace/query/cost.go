@@ -26,7 +26,7 @@ type Costs struct {
 	Target                 *measure.Target
 }
 
-// A Bill holds the costs of selected runs.
+// A Bill has the costs of selected runs, and the currency.
 type Bill struct {
 	Rows     []cost.Row
 	Options  cost.Options
@@ -66,7 +66,7 @@ func (r *Reader) Cost(ctx context.Context, o Costs) (*Bill, error) {
 			return nil, unanswered(err)
 		}
 		if at := compare.Measure.At; at != "" {
-			return nil, &workspace.Error{Err: fmt.Errorf("--metric %s: each run has many values of it (%s) but one cost; choose a measure with one value per run", o.Measure, strings.Join(at.Keys(), ", ")),
+			return nil, &workspace.Error{Err: fmt.Errorf("--measure %s: each run has many values of it (%s) but one cost; choose a measure with one value per run", o.Measure, strings.Join(at.Keys(), ", ")),
 				Hint: "`scalebench scaling STUDY -m " + o.Measure + "` prints them."}
 		}
 	}
@@ -127,7 +127,7 @@ func (o *Costs) million(compare cost.Options, runs []scaling.Observation) (cost.
 	}
 	switch {
 	case name != "" && !slices.Contains(rates, name):
-		return compare, workspace.Errorf("--metric %s is not a rate of answers; a service is priced per million of them: %s", name, strings.Join(rates, ", "))
+		return compare, workspace.Errorf("--measure %s is not a rate of answers; a service is priced per million of them: %s", name, strings.Join(rates, ", "))
 	case name == "" || !has(name):
 		return compare, &workspace.Error{Err: fmt.Errorf("no run of study %q has %s; cost needs it to price a million answers", runs[0].Study, cmp.Or(name, "a rate of answers")),
 			Hint: fmt.Sprintf("`scalebench scaling %s` says why runs found none; a limit such as workload.limit = { p95 = \"50ms\" } makes them search the largest rate within it.", runs[0].Study)}

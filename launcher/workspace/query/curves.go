@@ -74,7 +74,7 @@ func (r *Reader) Curves(ctx context.Context, o Question) (*Analysis, error) {
 	return a, nil
 }
 
-// An input holds the runs and planned points that a question is about.
+// An input has the runs and planned points of the study that a question concerns.
 type input struct {
 	obs      []scaling.Observation
 	planned  []scaling.Planned
@@ -206,12 +206,12 @@ func (r *Reader) planned(ctx context.Context, db *store.Store, arg, name, where 
 }
 
 // basing returns a hint for series without a base (the point that speedups refer to): how to get
-// one. what is the usual hint.
+// one. what is the hint for other errors.
 func (a *Analysis) basing(what string) string {
 	if slices.ContainsFunc(a.NoBase.Missing, func(m scaling.MissingBase) bool { return m.Resumed }) {
 		what = "Runs that were not interrupted have one: raise study.repeats, and run the study again"
 	} else if slices.ContainsFunc(a.NoBase.Missing, func(m scaling.MissingBase) bool { return m.Imported }) {
-		what = "What an imported log or table does not state has no curve: `scalebench extract LOG --from FORMAT --dry-run` shows what it states and why a rate is missing; -m NAME asks for another figure"
+		what = "Imported logs have curves only of what they state: `scalebench extract LOG --from FORMAT --dry-run` shows that, and why a rate is missing; -m NAME selects another measure"
 	} else if slices.ContainsFunc(a.NoBase.Missing, func(m scaling.MissingBase) bool { return m.Unsteady }) {
 		what = "Runs whose step times never settled are not repeated: make them longer (epochs, max_steps), raise study.repeats, or keep jobs from disturbing each other (exclusive, policy.chain)"
 	}

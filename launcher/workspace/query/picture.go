@@ -179,7 +179,7 @@ func (r *Reader) pictureDemand(ctx context.Context, o Figure) (*Picture, error) 
 	case o.Target != nil:
 		return nil, workspace.Errorf("--target is for trainings, and %q is a service", o.Study)
 	case len(o.Baseline) > 0:
-		return nil, workspace.Errorf("--baseline: the cost of a service is drawn over the demand, where the break-even says it; `scalebench cost %s --baseline KEY=VALUE` divides", o.Study)
+		return nil, workspace.Errorf("--baseline: the cost of a service is drawn over the demand, with break-even points; `scalebench cost %s --baseline KEY=VALUE` prints ratios", o.Study)
 	}
 	o.Measure, o.Axis = measure.RateWithinLimit, scaling.Workers
 	a, err := r.Curves(ctx, o.Question)

@@ -84,7 +84,7 @@ func (r *Reader) Predict(ctx context.Context, o Prediction) (*Analysis, []*predi
 	}
 	if len(answers) == 0 && len(asked) > 0 {
 		return nil, nil, &workspace.Error{Err: fmt.Errorf("no run has the layout %s; measured: %s", o.Layout, strings.Join(measured, "; ")),
-			Hint: "Another layout changes what a microbatch takes, which no other layout tells: measure this one on two worker counts."}
+			Hint: "The time of a microbatch depends on the layout: measure this layout at two worker counts."}
 	}
 	return a, answers, nil
 }
@@ -145,7 +145,7 @@ func (r *Reader) layouts(ctx context.Context, o Question, kind string) (*Analysi
 		var refusal *predict.Refusal
 		if err != nil && !errors.As(err, &refusal) {
 			return nil, nil, &workspace.Error{Err: fmt.Errorf("series %q: %w", c.Series, err),
-				Hint: "Say it: `scalebench predict --scaling weak` (the batch of each worker is fixed) or strong (the global batch is); or import the runs with --label global_batch=COLUMN or --set workload.scaling=weak."}
+				Hint: "State it: `scalebench predict --scaling weak` (the batch of each worker is fixed) or strong (the global batch is); or import the runs with --label global_batch=COLUMN or --set workload.scaling=weak."}
 		}
 		doubts := a.decisive(c.Series)
 		if c.Apart(measure.Throughput) {

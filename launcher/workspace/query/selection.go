@@ -78,7 +78,7 @@ func (r *Reader) OpenFor(o Selection) (*store.Store, store.Filter, error) {
 }
 
 // observations reads the selected runs that have good results, and returns them
-// with warnings. It returns an error if there are none.
+// with warnings. It returns an error if none exist.
 func (r *Reader) observations(ctx context.Context, o Selection) ([]scaling.Observation, []string, error) {
 	db, filter, err := r.OpenFor(o)
 	if err != nil {

@@ -148,7 +148,7 @@ func kept(obs []scaling.Observation, name string) (measure.Measure, error) {
 	if name != "" {
 		m, err := scaling.FindMeasure(obs, name)
 		if err == nil && m.Better == measure.Neither {
-			err = workspace.Errorf("-m %s: nobody says which way it is better", name)
+			err = workspace.Errorf("-m %s: it is unknown whether higher or lower is better", name)
 		}
 		return m, err
 	}

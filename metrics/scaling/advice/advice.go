@@ -279,8 +279,8 @@ func Advise(c scaling.Curve, obs []scaling.Observation, o Options) (*Advice, err
 	return &s.Advice, nil
 }
 
-// asFigure converts throughputs into the measure that the user asked about, for which they stood
-// during the computation.
+// asFigure moves values from the throughput fields to Figure, if the user asked about another
+// measure. During the computation, that measure is stored as the throughput.
 func (s *study) asFigure() {
 	m := s.o.Figure
 	if m == nil {

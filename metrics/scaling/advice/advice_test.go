@@ -116,19 +116,19 @@ func TestObjectives(t *testing.T) {
 	if c := candidate(t, a, 12); c.Basis != Interpolated {
 		t.Errorf("12 workers are %s", c.Basis)
 	}
-	// A deadline that only many workers keep is answered beyond the data, and
-	// to be confirmed.
+	// For a deadline that only many workers meet, the answer lies beyond the data and must be
+	// confirmed.
 	a = perfect.advise(t, Options{Deadline: 150, Samples: 3.6e6})
 	if a.Workers == nil || *a.Workers <= 16 || *a.Workers > 32 || a.Next == nil || a.Next.Workers != *a.Workers {
 		t.Errorf("150 s: %v, next %+v", a.Workers, a.Next)
 	}
-	// With a target, larger batches than any that was measured may take more samples:
-	// none is promised, and what to measure is said.
+	// With a target, batches above the largest measured one may take more samples, so no such count
+	// is recommended; the advice says what to measure.
 	a = perfect.advise(t, Options{Deadline: 150})
 	if a.Workers != nil || a.Next == nil || a.Next.Workers <= 16 {
 		t.Errorf("150 s to the target: %v, next %+v", a.Workers, a.Next)
 	}
-	// One that nothing keeps is not answered.
+	// A deadline that no count meets has no answer.
 	a = perfect.advise(t, Options{Deadline: 30})
 	if a.Workers != nil || !strings.Contains(a.Reason[0], "No worker count is shown to reach 75 % accuracy within 30 s; the fastest is 64 workers, under 1 % likely to: ") {
 		t.Errorf("30 s: %v, %q", a.Workers, a.Reason)
@@ -146,7 +146,7 @@ func TestObjectives(t *testing.T) {
 	}
 }
 
-// Without a wish: as many as still bring 1.4 times with each doubling.
+// Without limits: the largest count at which each doubling brings at least 1.4 times the speed.
 func TestKnee(t *testing.T) {
 	flat := series{counts: octaves, runs: 6, x: func(n float64) float64 { return 1000 * math.Min(n, 4) }}
 	a := flat.advise(t, Options{})
@@ -170,7 +170,7 @@ func TestKnee(t *testing.T) {
 	}
 }
 
-// With little data medians are ranked, and it is said; nothing is extrapolated.
+// With few data, the advice ranks medians, says so, and extrapolates nothing.
 func TestLittleData(t *testing.T) {
 	a := series{counts: []int{1, 2, 4}, runs: 3, x: linear, took: fixed}.advise(t, Options{Deadline: 1900})
 	if !a.Ranking || a.Workers == nil || *a.Workers != 2 || !strings.Contains(a.Reason[0], "measured, without an interval") {
@@ -192,8 +192,8 @@ func TestLittleData(t *testing.T) {
 	}
 }
 
-// Where no measured count keeps a limit, one that is predicted to is named to be
-// measured, and is never the answer: 8 workers would take 450 s, 4 take 900.
+// If no measured count meets a limit, the advice names a count that is predicted to meet it, as a
+// measurement and never as the answer: 8 workers would take 450 s, 4 take 900.
 func TestPredicted(t *testing.T) {
 	few := series{counts: []int{1, 2, 4}, runs: 3, x: linear, took: fixed}
 	a := few.advise(t, Options{Deadline: 880})
@@ -203,16 +203,17 @@ func TestPredicted(t *testing.T) {
 	if c := candidate(t, a, 8); c.Basis != Predicted || !(*c.Throughput.Low < c.Throughput.Value && c.Throughput.Value < *c.Throughput.High) {
 		t.Errorf("%+v", c)
 	}
-	// No count is likely enough to do it: nothing is named.
+	// If no count is likely to meet it, none is named.
 	if a = few.advise(t, Options{Deadline: 100}); a.Workers != nil || a.Beyond != nil || len(a.Candidates) != 3 {
 		t.Errorf("%v, beyond %v, %d candidates", a.Workers, a.Beyond, len(a.Candidates))
 	}
-	// On one node, nothing is known of the network behind it.
+	// Runs on one node show nothing about the network between nodes.
 	few.change = func(o *scaling.Observation) { o.Nodes = 1 }
 	if a = few.advise(t, Options{Deadline: 880}); a.Beyond != nil || len(a.Candidates) != 3 {
 		t.Errorf("one node: beyond %v, %d candidates", a.Beyond, len(a.Candidates))
 	}
-	// Doubling pays at the largest: four counts of six runs are no ranking.
+	// Doubling pays off up to the largest count. With four counts of six runs, the answer is more
+	// than a ranking.
 	a = series{counts: []int{1, 2, 4, 8}, runs: 6, x: linear}.advise(t, Options{})
 	if a.Workers == nil || *a.Workers != 8 || a.Next == nil || a.Next.Workers != 16 || !strings.Contains(a.Next.Why, "; 16 are predicted to have ") {
 		t.Errorf("%v, next %+v", a.Workers, a.Next)
@@ -246,8 +247,8 @@ func TestWorkPerWorker(t *testing.T) {
 	}
 }
 
-// Five counts of five runs each are a fit: its intervals stand in for the ones
-// that five runs cannot have.
+// Five counts of five runs each suffice to fit the model. Its intervals replace those that five
+// runs cannot have.
 func TestFitOfFive(t *testing.T) {
 	a := series{counts: octaves, runs: 5, x: tree, took: fixed}.advise(t, Options{Deadline: 1000})
 	c := candidate(t, a, 4) // 3600/4·1.2 = 1080 s, so 5 workers
@@ -256,7 +257,7 @@ func TestFitOfFive(t *testing.T) {
 	}
 }
 
-// What cannot be extrapolated, and what is said of it.
+// Cases in which nothing is extrapolated, and the reasons given.
 func TestRefusals(t *testing.T) {
 	node := func(o *scaling.Observation) { o.Nodes = 1 }
 	a := series{counts: octaves, runs: 6, x: linear, change: node}.advise(t, Options{})
@@ -280,7 +281,7 @@ func TestRefusals(t *testing.T) {
 	if a.HoldOut == nil || math.Abs(*a.HoldOut-5.0/11) > 0.02 || !strings.Contains(a.Refused, "fitted to the smaller counts, the law is -3") {
 		t.Errorf("hold-out %v: %q", a.HoldOut, a.Refused)
 	}
-	// Between the measured counts the law still answers, and nowhere else.
+	// Between the measured counts the model is still used, but not beyond them.
 	if last := a.Candidates[len(a.Candidates)-1]; len(a.Candidates) != 16 || last.Workers != 16 || candidate(t, a, 3).Basis != Interpolated {
 		t.Errorf("%d candidates up to %d", len(a.Candidates), last.Workers)
 	}
@@ -326,8 +327,8 @@ func TestConvergence(t *testing.T) {
 	}
 }
 
-// A worker count whose runs miss the target was measured all the same, and is
-// why the advice does not go on to it.
+// A count whose runs miss the target counts as measured, and is the reason why it is not
+// recommended.
 func TestMissedTargetIsTheReason(t *testing.T) {
 	misses := func(batch float64) float64 {
 		if batch > 100 {
@@ -366,12 +367,12 @@ func TestLimits(t *testing.T) {
 		t.Errorf("%+v, %q", l, a.Reason)
 	}
 	a = series{counts: octaves, runs: 6, x: tree}.advise(t, Options{})
-	if l := a.Limits; l.Largest != "" || l.Text() != "" || !strings.Contains(a.Reason[1], "efficiency is 71.4 %; what limits it is not known, since the parts of the step time were not measured: ") {
+	if l := a.Limits; l.Largest != "" || l.Text() != "" || !strings.Contains(a.Reason[1], "efficiency is 71.4 %; what limits it is unknown: the parts of the step time were not measured (") {
 		t.Errorf("%+v, %q", l, a.Reason)
 	}
 }
 
-// What the times count is said by their clock.
+// The sentence says which clock the times use.
 func TestClock(t *testing.T) {
 	estimate := func(v float64) *Estimate { return &Estimate{Value: v} }
 	untimed, trained := Candidate{}, Candidate{Training: estimate(2), Seconds: estimate(2)}
@@ -392,7 +393,7 @@ func TestClock(t *testing.T) {
 	}
 }
 
-// Samples in place of a target; prices that fail say why.
+// Options with a number of samples instead of a target; errors of prices are reported.
 func TestSamplesAndPrices(t *testing.T) {
 	a := series{counts: octaves, runs: 6, x: linear}.advise(t, Options{Samples: 3.6e6, Deadline: 500})
 	if a.Workers == nil || *a.Workers != 8 || !strings.Contains(a.Reason[0], "Use 8 workers, the fewest to train 3.6e+06 samples within 8m20s") {
@@ -409,8 +410,8 @@ func TestSamplesAndPrices(t *testing.T) {
 	}
 }
 
-// What the clock counts beside steps goes with the workers as measured: here 64 s
-// over the workers, for evaluations that they share.
+// Time outside steps depends on the workers as measured: here 64 s divided by the workers, for
+// evaluations that they share.
 func TestTimeBesideSteps(t *testing.T) {
 	change := func(o *scaling.Observation) {
 		o.Values["to_0.75"] += 64 / float64(o.Workers)
@@ -430,7 +431,7 @@ func TestOptionsRefused(t *testing.T) {
 			t.Errorf("%+v was taken", o)
 		}
 	}
-	// A series without any run is no reason to fall over.
+	// A series without runs is handled.
 	a, err := Advise(scaling.Curve{Series: "empty"}, nil, Options{})
 	if err != nil || a.Workers != nil || a.Reason[0] == "" {
 		t.Errorf("%+v, %v", a, err)
@@ -451,8 +452,7 @@ func BenchmarkAdvise(b *testing.B) {
 	}
 }
 
-// Runs that say when they reached a target, and not how many samples that took,
-// reached it all the same.
+// Runs that record when they reached a target, but not the samples, count as having reached it.
 func TestReachedWithoutSamples(t *testing.T) {
 	s := series{counts: octaves, runs: 6, x: linear, took: fixed, change: func(o *scaling.Observation) {
 		o.Evaluations[0].Samples = 0
@@ -468,8 +468,7 @@ func TestReachedWithoutSamples(t *testing.T) {
 	}
 }
 
-// Runs that have times and no throughput, as of a table of results, are answered
-// by their times.
+// For runs with times but no throughput, as in tables of results, the times decide.
 func TestTimesAlone(t *testing.T) {
 	// 3600, 1800, 900, 800, 790 s: the doubling to 8 brings 1.125 times the speed.
 	times := map[int]float64{1: 3600, 2: 1800, 4: 900, 8: 800, 16: 790}
@@ -486,7 +485,7 @@ func TestTimesAlone(t *testing.T) {
 			t.Errorf("%d workers: %+v", c.Workers, c)
 		}
 	}
-	// 810 s are kept by 8 workers with all 6 runs (800 s ± 0.25 %), by 4 with none.
+	// All 6 runs of 8 workers meet 810 s (800 s ± 0.25 %), and none of 4 workers.
 	a = s.advise(t, Options{Deadline: 810})
 	if a.Workers == nil || *a.Workers != 8 {
 		t.Errorf("within 810 s: %v %q", a.Workers, a.Reason)
@@ -510,8 +509,8 @@ func TestOwnTargetDecides(t *testing.T) {
 	}
 }
 
-// A count that a smaller one beats is not recommended, whatever it gains over
-// the one before it: 12 workers take 10.0 s where 4 take 30 s, and 1 takes 4.43 s.
+// A count that a smaller one beats is not recommended, even if it is much better than its
+// neighbour: 12 workers take 10.0 s and 4 take 30 s, but 1 takes 4.43 s.
 func TestSmallerCountBeats(t *testing.T) {
 	seconds := map[int]float64{1: 4.43, 4: 30, 12: 10}
 	s := series{counts: []int{1, 4, 12}, runs: 1, x: linear, change: func(o *scaling.Observation) {
@@ -536,10 +535,10 @@ func TestBaseIsAnAnswer(t *testing.T) {
 	}
 }
 
-// One run in 10 or 20 that misses the target takes no count out of the question:
-// the interval of the median has an upper end (8 of 9 and more). At perfect scaling
-// each doubling brings 2×. Fisher's exact test does not tell 7 of 10 from 10 of 10 (p = 0.21): the answer is the
-// same, but provisional, since at 70 % twice as fast brings only 2·0.7 = 1.4 times as many runs that reach it.
+// One run in 10 or 20 that misses the target does not exclude a count: the interval of the median
+// has an upper end (8 of 9 and more). At perfect scaling each doubling brings 2×. Fisher's exact
+// test does not tell 7 of 10 from 10 of 10 (p = 0.21): the answer is the same, but provisional,
+// since at 70 % twice as fast brings only 2·0.7 = 1.4 times as many runs that reach it.
 func TestMissesWithinTheInterval(t *testing.T) {
 	for _, test := range []struct{ runs, misses, want int }{{10, 1, 16}, {20, 1, 16}, {10, 3, 16}} {
 		change := func(o *scaling.Observation) {
@@ -557,10 +556,9 @@ func TestMissesWithinTheInterval(t *testing.T) {
 	}
 }
 
-// With a fixed global batch all runs tell the chance of a miss: one in 30, at most
-// one in 6 (Clopper and Pearson: 17.2 %). The six runs of 8 workers, of which one
-// misses, have no interval of their own, and 8 are an answer all the same; as with
-// ten runs each, of which one misses.
+// With a fixed global batch, the chance of a miss is estimated from all runs: one in 30, at most
+// one in 6 (Clopper and Pearson: 17.2 %). The six runs of 8 workers, one of which misses, have no
+// interval, but 8 can be the answer. So it is with ten runs each, of which one misses.
 func TestMissesAreSaid(t *testing.T) {
 	for _, test := range []struct {
 		runs int
@@ -583,7 +581,7 @@ func TestMissesAreSaid(t *testing.T) {
 	}
 }
 
-// A higher target that one run of all reaches, by luck, does not change the question.
+// If a single run reaches a higher target by luck, the chosen target does not change.
 func TestLuckyRunIsNoTarget(t *testing.T) {
 	change := func(o *scaling.Observation) {
 		o.Values["to_0.8"] = math.Inf(1)
@@ -619,12 +617,11 @@ func TestBeyondTheDataIsConditional(t *testing.T) {
 	}
 }
 
-// Where a measured count does what is asked, none beyond the data is the answer; nor is
-// one beyond twice as many. 3600/n + 10 s are within 80 s from 52 workers on, more than
-// 2·16. The efficiency is 100 % throughout, and n·(3600/n + 10 s) a worker-hour and
-// what n workers cost in 10 s, 1.18 EUR at 64: the most and the fastest are 64, if in
-// two doublings no limit appears, 0.9² = 81 %. That is too little for the deadline, which 52 meet
-// hardly: 81 % of 52/64.
+// If a measured count meets the limits, no count beyond the data is the answer. No count beyond
+// twice the largest is, either. 3600/n + 10 s are within 80 s from 52 workers on, more than 2·16.
+// The efficiency is 100 % throughout, and n·(3600/n + 10 s) a worker-hour and what n workers cost
+// in 10 s, 1.18 EUR at 64: the most and the fastest are 64, if in two doublings no limit appears,
+// 0.9² = 81 %. That is too little for the deadline, which 52 meet hardly: 81 % of 52/64.
 func TestBeyondIsMeasuredFirst(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -650,9 +647,9 @@ func TestBeyondIsMeasuredFirst(t *testing.T) {
 	}
 }
 
-// Never a count that fewer beat: with a larger batch the target takes more samples,
-// so that at 1, 2, 4, 8 workers it takes 3600, 1800, 2250 and 4500 s, while the
-// efficiency is 100 % throughout.
+// A count that a smaller one beats is never recommended. With a larger batch, the target takes more
+// samples, so that at 1, 2, 4, 8 workers it takes 3600, 1800, 2250 and 4500 s, while the efficiency
+// is 100 % throughout.
 func TestEfficientAndBeaten(t *testing.T) {
 	took := func(batch float64) float64 {
 		return map[float64]float64{100: 3.6e6, 200: 3.6e6, 400: 9e6, 800: 36e6}[batch]
@@ -677,7 +674,7 @@ func TestEfficientAndBeaten(t *testing.T) {
 	}
 }
 
-// Every run reaches 80 %, and nobody had asked for its time: that is no miss.
+// Every run reaches 80 %, but its time was not requested: that is not a miss.
 func TestUnaskedTarget(t *testing.T) {
 	seen := func(o *scaling.Observation) {
 		o.Evaluations = []scaling.Evaluation{{Seconds: 10, Epoch: 1, Accuracy: 0.8}}
@@ -694,11 +691,10 @@ func TestUnaskedTarget(t *testing.T) {
 	}
 }
 
-// Where results depend on the node, runs that share one count as one, as in scaling. Of
-// six nodes, each with two runs, one is slow: the median speed of 12 runs is 100.45
-// (per worker), and the interval of six nodes holds the slow one's 80. So twice the
-// workers are at least 2·80/100.45 = 1.59 times as fast. Of 12 independent runs in blocks, each block says
-// 2 times.
+// If results depend on the node, runs that share one count as one, as in package scaling. Of six
+// nodes, each with two runs, one is slow: the median speed of 12 runs is 100.45 (per worker), and
+// the interval of six nodes holds the slow one's 80. So twice the workers are at least 2·80/100.45
+// = 1.59 times as fast. Of 12 independent runs in blocks, each block says 2 times.
 func TestKneeByNode(t *testing.T) {
 	for _, test := range []struct {
 		nodes bool

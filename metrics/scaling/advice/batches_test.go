@@ -7,9 +7,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// Each measured count has the samples of its own runs, although the study says
-// that the batch of a worker is fixed and these batches do not grow so. What a
-// count that was not measured trains with is then not known.
+// Each measured count uses the samples of its runs, although their batches do not grow as the
+// study's weak scaling says. The batch of other counts is then unknown.
 func TestSamplesOfOwnBatch(t *testing.T) {
 	batches := map[int]int64{1: 64, 2: 96, 4: 100}
 	took := map[int]float64{1: 1e6, 2: 2e6, 4: 5e6}
@@ -17,7 +16,7 @@ func TestSamplesOfOwnBatch(t *testing.T) {
 		o.Parameters = map[string]any{"workload.scaling": "weak", "global_batch": batches[o.Workers], "workers": int64(o.Workers)}
 		o.Evaluations[0].Samples = int64(took[o.Workers])
 	}}
-	for range 20 { // a map's order is another one each time
+	for range 20 { // the order of maps is random
 		for _, c := range s.advise(t, Options{}).Candidates {
 			want, measured := took[c.Workers]
 			switch {

@@ -6,10 +6,10 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// beside models the time on the training clock that is not spent in steps (warm-up, evaluations)
-// as a function of the worker count n. Ranks share the evaluations, which gives a term b/n. A
-// second term a is the same on all ranks, or shrinks more slowly than 1/n, or grows with n
-// (gathering results, for example). The zero value has no runs.
+// A beside is a model of the training time that is not spent in steps (warm-up, evaluations), as a
+// function of the worker count n. Ranks share the evaluations, which gives a term b/n. A second
+// term a is the same on all ranks, or shrinks more slowly than 1/n, or grows with n (gathering
+// results, for example). The zero value has no runs.
 type beside struct {
 	laws    []besideLaw // the models that the runs do not rule out, the best first
 	largest float64     // largest worker count of any run

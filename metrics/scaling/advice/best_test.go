@@ -7,8 +7,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// Answers are ranked by what was asked: a higher target before a sooner one, then
-// the time, or with a deadline the cost; a series without an answer has none.
+// Answers are ranked by higher target, then by time or, with a deadline, by cost. Series without an
+// answer are left out.
 func TestRanked(t *testing.T) {
 	at := func(series string, target float64, workers int, seconds, cost, rate float64) *Advice {
 		a := &Advice{Series: series, Workers: &workers, Candidates: []Candidate{{Workers: workers + 1}, {Workers: workers}}}

@@ -15,7 +15,7 @@ func missesOf(level float64, counts map[float64][2]int) misses {
 	return m
 }
 
-// The intervals are those of tables of exact binomial limits.
+// The intervals come from tables of exact binomial limits.
 func TestShareOfMisses(t *testing.T) {
 	m := missesOf(0.95, map[float64][2]int{100: {8, 10}, 200: {0, 10}, 300: {10, 10}})
 	for batch, want := range map[float64][3]float64{100: {0.8, 0.4439, 0.9748}, 200: {0, 0, 0.3085}, 300: {1, 0.6915, 1}} {
@@ -42,7 +42,7 @@ func TestChanceOfMiss(t *testing.T) {
 	if logit := math.Log(*e.High / (1 - *e.High)); logit < 1.67 || logit > 2.17 {
 		t.Errorf("the upper end has a logit of %g, want 1.67 to 2.17", logit)
 	}
-	// A measured batch has its share; none where no run of it misses.
+	// A measured batch has its share of misses, or nil if no run misses.
 	if e := m.chance(100); e == nil || e.Value != 0.1 {
 		t.Errorf("at a measured batch: %+v, want 0.1", e)
 	}

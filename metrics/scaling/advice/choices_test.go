@@ -12,8 +12,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/internal/simulate"
 )
 
-// sketched is a cluster with a recipe: samples to the target by the global batch,
-// in those of one worker; nil: as many samples are asked for.
+// sketched is a cluster with a training recipe: the samples to the target as a function of the
+// global batch, in units of one worker's batch. nil: the question gives the number of samples.
 type sketched struct {
 	*simulate.Sketch
 	recipe func(batch float64) float64
@@ -23,7 +23,7 @@ const sketchedSamples = 1e7
 
 var sketchedCounts = []int{1, 2, 4, 8, 16}
 
-// sketchedRecipes are how samples to the target go with the batch.
+// sketchedRecipes are ways in which the samples to the target depend on the batch.
 var sketchedRecipes = []func(r *rand.Rand) func(float64) float64{
 	func(*rand.Rand) func(float64) float64 { return nil },
 	func(*rand.Rand) func(float64) float64 { return nil },
@@ -47,14 +47,14 @@ func (c *sketched) samples(workers int) float64 {
 	return sketchedSamples * c.recipe(float64(workers))
 }
 
-// seconds is the true median time.
+// seconds returns the true median time.
 func (c *sketched) seconds(workers int) float64 { return c.samples(workers) / c.Truth(workers) }
 
 func (c *sketched) efficiency(workers int) float64 {
 	return c.Truth(workers) / float64(workers) / c.Truth(1)
 }
 
-// observe is a study of it: six runs at each of 1, 2, 4, 8 and 16 workers.
+// observe simulates a study: six runs at each of 1, 2, 4, 8 and 16 workers.
 func (c *sketched) observe(r *rand.Rand) []scaling.Observation {
 	var list []scaling.Observation
 	for _, n := range sketchedCounts {
@@ -80,7 +80,7 @@ func (c *sketched) observe(r *rand.Rand) []scaling.Observation {
 	return list
 }
 
-// question is something that is asked of advise, with what is true of the answers.
+// question is a question for Advise, with functions that give the truth.
 type question struct {
 	name  string
 	ask   func(r *rand.Rand, c *sketched, counts []int) Options
@@ -88,16 +88,15 @@ type question struct {
 	keeps func(c *sketched, o Options, workers int) bool // the limit
 }
 
-// What must come out of every question, walls included: at most so many without an
-// answer, and of the answers at least so many that keep the limit, and are within 10 %
-// of the best.
+// Requirements for every question, including walls: the maximum share without an answer, and the
+// minimum shares of answers that meet the limit, and that are within 10 % of the best.
 const mostRefused, leastKept, leastGood = 0.25, 0.98, 0.9
 
 func perWorkerHour(workers, nodes int, seconds float64) (float64, error) {
 	return float64(workers) * seconds / 3600, nil
 }
 
-// somewhere is between the smallest and the largest of a figure over the counts.
+// somewhere returns a random value between the smallest and the largest over the counts.
 func somewhere(r *rand.Rand, counts []int, of func(workers int) float64) float64 {
 	low, high := math.Inf(1), 0.0
 	for _, n := range counts {
@@ -148,8 +147,8 @@ type choices struct {
 	beyond                                                     calibration // of the condition that no new limit appears
 }
 
-// A calibration compares the probabilities that counts are said to keep a limit with how often
-// they do: of all, and of those that are said to be likely to.
+// A calibration compares the stated probabilities of meeting a limit with how often it is met: over
+// all counts, and over those with a high probability.
 type calibration struct {
 	said, held, n               float64
 	likely, likelyHeld, likelyN float64
@@ -191,7 +190,7 @@ func (c choices) String() string {
 		share(c.farther, c.asked), share(c.fartherKept, c.farther), c.inside, c.beyond)
 }
 
-// judge asks one question of one study.
+// judge asks one question about one study.
 func (q *question) judge(t *testing.T, r *rand.Rand, c *sketched, curve scaling.Curve, obs []scaling.Observation, counts []int) choices {
 	o := q.ask(r, c, counts)
 	if c.recipe == nil {
@@ -252,7 +251,7 @@ func (q *question) judge(t *testing.T, r *rand.Rand, c *sketched, curve scaling.
 	return counted
 }
 
-// grid are the counts that advise considers up to four times the largest measured one.
+// grid returns the counts that advise considers, up to four times the largest measured one.
 func (c *sketched) grid() []int {
 	var counts []int
 	for nodes := 1; nodes*c.NodeSize <= 64; nodes += max(1, 1<<bits.Len(uint(nodes))>>4) {
@@ -269,7 +268,7 @@ func (c *sketched) grid() []int {
 	return counts
 }
 
-// trueKnee is the most measured workers whose last doubling brings more than kneeGain.
+// trueKnee returns the largest measured count whose last doubling brings more than kneeGain.
 func trueKnee(c *sketched) int {
 	knee, fastest := 1, c.seconds(1)
 	for _, n := range []int{2, 4, 8, 16} {
@@ -281,8 +280,8 @@ func trueKnee(c *sketched) int {
 	return knee
 }
 
-// chooseFor plays so many clusters of a kind, and asks each all questions: first for
-// the knee. reach counts intervals at twice the largest count, and the truth in them.
+// chooseFor simulates clusters of a kind and asks all questions about each, the knee first. reach
+// counts intervals at twice the largest count, and those that contain the truth.
 func chooseFor(t *testing.T, kind simulate.Kind, seed uint64, clusters int) (by []choices, reach, inside int) {
 	r := rand.New(rand.NewPCG(seed, 2051))
 	by = make([]choices, len(questions)+1)
@@ -325,18 +324,17 @@ func chooseFor(t *testing.T, kind simulate.Kind, seed uint64, clusters int) (by 
 	return by, reach, inside
 }
 
-// kneeIsGood reports whether it is the true one, or what tells the two apart is within
-// 10 % of kneeGain.
+// kneeIsGood reports whether got is the true knee, or differs from it only by a gain within 10 % of
+// kneeGain.
 func kneeIsGood(c *sketched, got int) bool {
 	gain := func(n int) float64 { return c.seconds(n/2) / c.seconds(n) }
 	want := trueKnee(c)
 	return got == want || got > want && gain(got) > kneeGain/1.1 || got < want && gain(want) < kneeGain*1.1
 }
 
-// The answers keep what was asked, and are nearly the best, as often as they are to,
-// behind walls as elsewhere; and the throughput at twice the largest count is in 95 %
-// of its intervals, in 90 % behind a wall. docs/validation.md says for which kinds it is
-// not: only all together are judged.
+// The answers meet the limits and are nearly the best as often as required, even for walls. The
+// throughput at twice the largest count is in 95 % of its intervals, or 90 % for walls.
+// docs/validation.md lists the kinds below that; the test only judges all kinds together.
 //
 // With -short a tenth of the clusters are played, and not the later kinds.
 func TestTruthOfChoices(t *testing.T) {

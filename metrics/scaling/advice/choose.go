@@ -80,7 +80,7 @@ func (s *study) imported() bool {
 	return true
 }
 
-// nothing sets the answer for a series without candidates: the reason why there is none.
+// nothing sets the answer for a series without candidates: the reason why none exists.
 func (s *study) nothing() {
 	s.Objective = "any worker count"
 	s.Reason = [2]string{"No worker count can be recommended.", "No run of this series reached a steady state, so there is no throughput."}

@@ -8,8 +8,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// Each clause of an answer names what it compares: the time to the target where the answer
-// goes by it, else the throughput.
+// Each clause of an answer names what it compares: the time to the target if that decides, else the
+// throughput.
 func TestSentencesNameWhatIsCompared(t *testing.T) {
 	perWorker := func(batch float64) float64 { return 36000 * batch } // as many samples per worker: always 3600 s
 	longer := func(batch float64) float64 { return 72 * batch * batch * batch }
@@ -50,13 +50,13 @@ func TestSentencesNameWhatIsCompared(t *testing.T) {
 	}
 }
 
-// What may be the better choice names by what.
+// The sentence about a contender says by which measure it may be better.
 func TestContenderNamesWhatIsCompared(t *testing.T) {
-	// 1.4× with a scatter of 4 %: whether 2 workers pay cannot be told.
+	// With a gain of 1.4× and a scatter of 4 %, it is undecided whether 2 workers are worth it.
 	near := func(n float64) float64 { return 1000 * math.Pow(1.4, math.Log2(n)) }
 	change := func(o *scaling.Observation) {
 		o.Values["throughput"] *= 1 + 0.02*(float64((o.Repeat*5+o.Workers)%6)-2.5)
-		o.BeganUnix = 1e9 + 1000*float64(o.Repeat) + float64(o.Workers) // one repeat of each count after another
+		o.BeganUnix = 1e9 + 1000*float64(o.Repeat) + float64(o.Workers) // in blocks of one run per count
 	}
 	a := series{counts: octaves, runs: 6, x: near, change: change}.advise(t, Options{})
 	if !strings.Contains(a.Reason[0], " may be the better choice by throughput (") {

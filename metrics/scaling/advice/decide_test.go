@@ -16,18 +16,18 @@ func TestAtMost(t *testing.T) {
 		x    float64
 		want float64
 	}{
-		// The ends of a 95 % interval are its 2.5 % and 97.5 % quantiles, each side by itself.
+		// The ends of a 95 % interval are its 2.5 % and 97.5 % quantiles, separately for each side.
 		{estimate(100, 80, 110), 80, 0.025},
 		{estimate(100, 80, 110), 100, 0.5},
 		{estimate(100, 80, 110), 110, 0.975},
 		{estimate(100, 80, 110), 0, 0},
 		{estimate(100, 80, 110), 1e300, 1},
-		// An end at the value is chance: the other side's error counts.
+		// If an end equals the value, which happens by chance, the other side's error is used.
 		{estimate(100, 100, 125), 80, 0.025},
-		// Without error it is what it is.
+		// A value without error.
 		{estimate(1, 1, 1), 1, 1},
 		{estimate(1, 1, 1), 0.999, 0},
-		// For nothing, or not known to be more than nothing.
+		// Zero, or an interval that starts at zero.
 		{estimate(0, 0, 0), 5, 1},
 		{estimate(100, -20, 110), 50, 0.5},
 		{estimate(100, 90, math.Inf(1)), 200, 0.5},
@@ -71,7 +71,7 @@ func TestUndecided(t *testing.T) {
 	if a.Workers != nil {
 		t.Fatalf("%d, %q", *a.Workers, a.Reason)
 	}
-	// All keep 60 %, and nobody doubts it.
+	// All surely reach 60 %.
 	if a := s.advise(t, Options{MinEfficiency: 0.6}); a.Workers == nil || *a.Workers != 16 || !strings.Contains(a.Reason[0], "or more (over 99 % likely): ") {
 		t.Errorf("%v, %q", a.Workers, a.Reason)
 	}

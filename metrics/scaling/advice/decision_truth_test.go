@@ -50,11 +50,11 @@ func (s *score) String() string {
 	return text
 }
 
-// printed finds what the first sentence says of a step: from or to, "per doubling" or not, and
-// its bounds.
+// printed matches, in the first sentence, a comparison of counts: from or to, optionally "per
+// doubling", and its bounds.
 var printed = regexp.MustCompile(`(?:(?:doubling from|going from) (\d+)(?: to \d+)? (?:trains|reaches [^;]*?)|(\d+) would be) [0-9.e+]+× as fast( per doubling)?(?: with initialisation)? \((?:at least ([0-9.]+)×|at most ([0-9.]+)×|([0-9.]+)× to ([0-9.]+)×)\)`)
 
-// judgeBounds holds the printed bounds against the truth. A rounding to three digits is no error.
+// judgeBounds compares the printed bounds with the truth, allowing for rounding to three digits.
 func (s *score) judgeBounds(p *play, a *Advice) {
 	warned := false
 	for _, d := range a.Doubts {
@@ -124,7 +124,8 @@ func (s *score) judgeDefault(p *play, a *Advice) {
 	}
 }
 
-// ask asks the k-th of four questions, with a limit between the truths of the measured counts.
+// ask returns the k-th of four questions, with a limit between the true values of the measured
+// counts.
 func (p *play) ask(r *rand.Rand, k int) (o Options, keeps func(n int) bool, worth func(n int) float64) {
 	last := p.counts[len(p.counts)-1]
 	between := func(of func(n int) float64) float64 {
@@ -168,7 +169,7 @@ func (s *score) judgeLimits(p *play, k int, a *Advice, keeps func(n int) bool, w
 		return
 	}
 	s.kept[k]++
-	// The best of what was measured; an answer between may be better.
+	// Compare with the best measured count; an answer in between may be better.
 	best := 0.0
 	for i, n := range p.counts {
 		beaten := false
@@ -184,8 +185,8 @@ func (s *score) judgeLimits(p *play, k int, a *Advice, keeps func(n int) bool, w
 	}
 }
 
-// TestTruthOfDecisions plays studies of machines that drift, have slow nodes, or miss targets, and of
-// curves with plateaus, and holds every answer against what is true of them.
+// TestTruthOfDecisions simulates studies on machines that drift, have slow nodes, or miss targets,
+// and with plateaus in their curves, and compares every answer with the truth.
 //
 // With -short a tenth of the studies are played, and only all of them together are judged.
 func TestTruthOfDecisions(t *testing.T) {

@@ -305,7 +305,7 @@ func (a *Advice) candidate(workers int) *Candidate {
 	return &a.Candidates[i]
 }
 
-// measuredPoint returns the point with that many workers; nil if there is none with a speed.
+// measuredPoint returns the point with that many workers; nil if it does not exist or has no speed.
 func (s *study) measuredPoint(workers int) *scaling.Point {
 	for i := range s.curve.Points {
 		if p := &s.curve.Points[i]; p.Workers == workers && s.paced(p) {

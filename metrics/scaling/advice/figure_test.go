@@ -10,9 +10,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// A figure is decided by as a throughput is, in its direction, and printed in its unit.
-// Rates of 100, 190 and 200 bring 1.9 times and 1.05 times a doubling: 2 workers. The
-// times of 5, 2.63 and 2.5 s are the same curve.
+// Another measure decides like a throughput, in its better direction, and is printed in its unit.
+// Rates of 100, 190 and 200 bring 1.9 times and 1.05 times a doubling: 2 workers. The times of 5,
+// 2.63 and 2.5 s are the same curve.
 func TestFigure(t *testing.T) {
 	for _, tt := range []struct {
 		m      measure.Measure

@@ -9,10 +9,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/internal/simulate"
 )
 
-// How many samples the target took is the same fact in three forms: recorded at
-// each evaluation; steps and a global batch, as in a table; the rate and the time
-// of a whole training that ended at its own target, as in MLPerf. All three give
-// the same times, beyond the data too.
+// The samples to the target can be given in three forms: recorded at each evaluation; steps and a
+// global batch, as in a table; or rate and time of a whole training that ended at its own target,
+// as in MLPerf. All give the same times, also beyond the data.
 func TestSamplesInEveryForm(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 77))
 	c, counts := simulate.Scenarios[0].Draw(r)

@@ -81,7 +81,7 @@ func (s *study) limits() {
 }
 
 // unmeasured tells authors of programs how to measure the parts of the step time.
-const unmeasured = "what limits it is not known, since the parts of the step time were not measured: a Python program times them with scalebench.part(\"communication\") and \"data_wait\"."
+const unmeasured = "what limits it is unknown: the parts of the step time were not measured (in Python: scalebench.part(\"communication\") and \"data_wait\")."
 
 // say sets the sentence on the limits.
 func (l *Limits) say(s *study) {

@@ -106,7 +106,7 @@ func later(p, sigma float64) float64 {
 
 // lost returns the smallest global batch at which half of the runs or more miss the target, above
 // the largest batch that is shown to reach it, and a clause with the numbers. It returns +Inf if
-// there is none.
+// none exists.
 func (m *misses) lost() (batch float64, what string) {
 	batch = math.Inf(1)
 	var batches []float64

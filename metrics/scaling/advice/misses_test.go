@@ -11,9 +11,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// missing are ways in which runs miss a target: the chance of it by the global
-// batch, over that of one worker. They were drawn before what is made of them was
-// written.
+// missing are ways in which runs miss a target: the chance as a function of the global batch, in
+// units of one worker's. They were fixed before the estimator was written.
 var missing = []struct {
 	name   string
 	strong bool
@@ -47,10 +46,9 @@ var missing = []struct {
 	{"none", false, func(*rand.Rand) func(float64) float64 { return func(float64) float64 { return 0 } }},
 }
 
-// Where runs miss the target, at least 95 % of the intervals contain the median time
-// of all runs, a run that misses ranking last: at counts between the measured ones,
-// and beyond them if any run missed it. Where half of the runs or more miss, few
-// studies are given a time.
+// If runs miss the target, at least 95 % of the intervals contain the median time of all runs, in
+// which misses rank last. This holds at counts between the measured ones, and beyond them if any
+// run missed. If half of the runs or more miss, few studies get a time.
 //
 // With -short a tenth of the studies are played.
 func TestTruthOfMisses(t *testing.T) {
@@ -109,7 +107,7 @@ func TestTruthOfMisses(t *testing.T) {
 				missed := slices.ContainsFunc(obs, func(o scaling.Observation) bool { return math.IsInf(o.Values["to_0.75"], 1) })
 				for _, c := range a.Candidates {
 					n := float64(c.Workers)
-					// Of larger batches, runs that all reach it say nothing.
+					// If all runs reach the target, they say nothing about larger batches.
 					if n > 32 || c.Basis == Extrapolated && !missed && m.name != "none" {
 						continue
 					}

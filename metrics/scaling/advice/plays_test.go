@@ -9,24 +9,24 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// A play is a study of a machine whose truth is known. It shares nothing with what estimates
-// it: speeds are formulas, runs are drawn one by one in the order in which they are made.
+// A play is a simulated study of a machine whose truth is known. It shares no code with the
+// estimators: speeds are formulas, and runs are drawn one by one in their order.
 type play struct {
 	counts []int
 	runs   []int                   // by count
 	speed  func(n float64) float64 // samples/s of an undisturbed run
 	noise  []float64               // standard deviation of a run's logarithm, by count
 	order  string                  // "blocks", "plan", "shuffled"
-	mute   bool                    // runs do not say when they began, as of a table
+	mute   bool                    // runs have no start times, like those in a table
 	strong bool                    // a fixed global batch
 
-	ramp     float64 // of the logarithm of the speed, from the first run to the last
+	ramp     float64 // change of the logarithm of the speed from the first run to the last
 	swing    float64 // standard deviation of an AR(1) process, with coefficient 0.8
-	slowPart float64 // of the nodes are slow, a run's nodes are drawn anew
+	slowPart float64 // share of slow nodes; each run draws its nodes
 	slowBy   float64 // logarithm
-	hit      float64 // chance that a run is disturbed, whatever its size
+	hit      float64 // probability that a run is disturbed, independent of its size
 	hitBy    float64
-	tail     bool // Student's t with 3 degrees of freedom in place of the normal
+	tail     bool // Student's t with 3 degrees of freedom instead of the normal distribution
 
 	target bool                    // runs train to a target
 	miss   func(n float64) float64 // chance; nil: none
@@ -35,7 +35,7 @@ type play struct {
 
 const playSamples = 1e6
 
-// play makes the runs.
+// play returns the runs.
 func (p *play) play(r *rand.Rand) []scaling.Observation {
 	type at struct{ i, k int }
 	var order []at
@@ -93,8 +93,8 @@ func (p *play) play(r *rand.Rand) []scaling.Observation {
 	return list
 }
 
-// typical is the true median throughput: of a mixture of up to four shifts of one
-// distribution, by bisection.
+// typical returns the true median throughput. The distribution is a mixture of up to four shifts of
+// one distribution; its median is found by bisection.
 func (p *play) typical(n float64) float64 {
 	i := 0
 	for k, c := range p.counts { // the noise of the nearest smaller count
@@ -112,7 +112,7 @@ func (p *play) typical(n float64) float64 {
 	if p.slowPart > 0 {
 		slow = 1 - math.Pow(1-p.slowPart, n)
 	}
-	spread := p.noise[i] // swing is the machine's, and alike for all
+	spread := p.noise[i] // swing is a property of the machine, and equal for all runs
 	low, high := -2.0, 2.0
 	for range 60 {
 		x := (low + high) / 2
@@ -127,7 +127,7 @@ func (p *play) typical(n float64) float64 {
 	return p.speed(n) * math.Exp(low)
 }
 
-// seconds is the true median time of a run that reaches the target.
+// seconds returns the true median time of runs that reach the target.
 func (p *play) seconds(n int) float64 {
 	init := p.init
 	if p.mute {
@@ -136,8 +136,8 @@ func (p *play) seconds(n int) float64 {
 	return playSamples/p.typical(float64(n)) + init
 }
 
-// value is what is to be compared by default: the speed, or runs that reach the target per
-// second, over 1.4 for each doubling.
+// value returns the quantity that decides by default: the speed, or the runs that reach the target
+// per second, divided by 1.4 per doubling.
 func (p *play) value(n int) float64 {
 	v := p.typical(float64(n))
 	if p.target {
@@ -149,7 +149,7 @@ func (p *play) value(n int) float64 {
 	return v / math.Pow(float64(n), math.Log2(1.4))
 }
 
-// best is the measured count with the highest value.
+// best returns the measured count with the highest value.
 func (p *play) best() int {
 	best := p.counts[0]
 	for _, n := range p.counts[1:] {
@@ -160,7 +160,7 @@ func (p *play) best() int {
 	return best
 }
 
-// gain is how many times as fast one count is as another.
+// gain returns the true speed of count to divided by that of count from.
 func (p *play) gain(from, to int) float64 {
 	if p.target {
 		return p.seconds(from) / p.seconds(to)
@@ -174,7 +174,7 @@ type cell struct {
 	draw func(r *rand.Rand, p *play)
 }
 
-// curves are how speed goes with the workers.
+// playCurves are ways in which the speed depends on the workers.
 var playCurves = []func(r *rand.Rand) func(n float64) float64{
 	func(r *rand.Rand) func(float64) float64 { // a power
 		a := 0.35 + 0.6*r.Float64()
@@ -244,7 +244,7 @@ var cells = []cell{
 		p.miss = func(n float64) float64 { return 1 / (1 + math.Pow(half/n, 2)) }
 	}},
 	{"plateau", func(r *rand.Rand, p *play) {
-		// From some count on nothing is gained for one or two doublings, then it goes on.
+		// From some count on, speed is constant for one or two doublings, and then grows again.
 		from, long, rate := 2*math.Exp2(float64(r.IntN(2))), math.Exp2(float64(1+r.IntN(2))), uniform(r, 0.5, 0.8)
 		p.counts = []int{1, 2, 4, 8, 16, 32}
 		for len(p.runs) < 6 {

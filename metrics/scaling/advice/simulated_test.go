@@ -11,8 +11,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/internal/simulate"
 )
 
-// training is a cluster and a recipe that takes samples to its target by a
-// batch: not the law that is fitted, but one that bends later.
+// training is a cluster with a recipe: samples to the target by batch. The formula differs from the
+// fitted one: it bends later.
 type training struct {
 	c               *simulate.Cluster
 	least, critical float64
@@ -30,7 +30,7 @@ func (tr *training) samples(workers int) float64 {
 	return tr.least * math.Pow(1+math.Pow(b, 1.2), 1/1.2)
 }
 
-// observe is a study of it: ten runs of each worker count.
+// observe simulates a study: ten runs at each worker count.
 func (tr *training) observe(r *rand.Rand, counts []int) []scaling.Observation {
 	var list []scaling.Observation
 	for _, n := range counts {
@@ -54,7 +54,7 @@ func (tr *training) observe(r *rand.Rand, counts []int) []scaling.Observation {
 	return list
 }
 
-// seconds is the true median time to the target.
+// seconds returns the true median time to the target.
 func (tr *training) seconds(r *rand.Rand, workers int) float64 {
 	var xs []float64
 	for range 9 {
@@ -73,8 +73,8 @@ func (v *verdicts) add(o verdicts) {
 func (v *verdicts) judge(t *testing.T) {
 	t.Helper()
 	answered := v.clusters - v.refused
-	// Deadlines up to what only four times the largest count meets are asked, and of
-	// the samples with such batches little is certain.
+	// Some deadlines need up to four times the largest count, and the samples with such batches are
+	// uncertain.
 	if v.refused*4 > v.clusters {
 		t.Errorf("%d of %d without an answer, more than 25 %%", v.refused, v.clusters)
 	}
@@ -83,12 +83,11 @@ func (v *verdicts) judge(t *testing.T) {
 	}
 }
 
-// The recommended worker count under a deadline, priced by the worker-hour,
-// costs at most 10 % more than the best one in at least 90 % of the clusters,
-// where missing the deadline counts as failure however cheap.
+// The recommended count for a deadline, priced per worker-hour, costs at most 10 % more than the
+// best one in at least 90 % of the clusters. Missing the deadline counts as a failure.
 //
-// With -short a tenth of the clusters are played, too few of each scenario to tell
-// 85 from 95 %, and only all together are judged.
+// With -short, a tenth of the clusters are simulated, too few to distinguish 85 from 95 % for each
+// scenario, so only all together are judged.
 func TestSimulatedRecommendations(t *testing.T) {
 	seeds := 200
 	if testing.Short() {
@@ -113,7 +112,7 @@ func TestSimulatedRecommendations(t *testing.T) {
 	all.judge(t)
 }
 
-// recommend asks for advice on so many clusters of a scenario.
+// recommend gets advice on simulated clusters of a scenario.
 func recommend(t *testing.T, sc simulate.Scenario, seeds int) verdicts {
 	counted := verdicts{clusters: seeds}
 	var extra []float64
@@ -133,8 +132,8 @@ func recommend(t *testing.T, sc simulate.Scenario, seeds int) verdicts {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// A deadline that some candidate keeps, and the fewest workers
-		// that do: time falls and cost rises with their number.
+		// A deadline that some candidate meets, and the fewest workers that do. Time decreases and
+		// cost increases with their number.
 		known := map[int]float64{}
 		truth := func(n int) float64 {
 			if known[n] == 0 {
@@ -144,8 +143,7 @@ func recommend(t *testing.T, sc simulate.Scenario, seeds int) verdicts {
 		}
 		first, last := all.Candidates[0].Workers, all.Candidates[len(all.Candidates)-1].Workers
 		if c.Strong {
-			// Nothing faster than the largest measured count is
-			// promised then; see model.Extrapolator.Predict.
+			// Then nothing faster than the largest measured count is recommended.
 			last = counts[len(counts)-1]
 		}
 		deadline := truth(last) * math.Pow(truth(first)/truth(last), r.Float64())

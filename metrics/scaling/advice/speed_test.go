@@ -7,8 +7,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// At a price of 1/1.4, 150 samples/s are worth 107 and times of 5 s are worth 7: the slower of the first
-// against the faster of the second.
+// At a price of 1/1.4, 150 samples/s count as 107, and 5 s as 7 s. The slowest run of the first is
+// compared with the fastest of the second.
 func TestOverlap(t *testing.T) {
 	of := func(better measure.Direction, values ...float64) *scaling.Summary {
 		return &scaling.Summary{Measure: measure.Measure{Better: better}, Values: values}

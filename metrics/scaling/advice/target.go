@@ -12,7 +12,7 @@ import (
 )
 
 // chooseTarget sets the target: the user's, else the program's own, else the hardest one that
-// half of the runs at some count are shown to reach. If there is none, it takes the hardest
+// half of the runs at some count are shown to reach. If none exists, it takes the hardest
 // target that any run reached.
 func (s *study) chooseTarget() {
 	target := s.o.Target

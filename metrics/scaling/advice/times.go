@@ -10,7 +10,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/predict"
 )
 
-// time sets the candidate's time: the measured one or, if there is none, the samples to the
+// time sets the candidate's time: the measured one or, if none exists, the samples to the
 // target divided by the throughput. If neither is known, it adds the reason to Why.
 func (s *study) time(c *Candidate) {
 	if s.timeless != "" {

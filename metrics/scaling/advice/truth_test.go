@@ -10,9 +10,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// besides are ways in which what the training clock counts beside steps goes with
-// the workers: seconds on one worker, times this. They were drawn before what is
-// fitted to them was written.
+// besides are ways in which the training time outside steps depends on the workers: a factor on the
+// seconds of one worker. They were fixed before the fitted model was written.
 var besides = []struct {
 	name string
 	of   func(r *rand.Rand) func(n float64) float64
@@ -33,9 +32,9 @@ var besides = []struct {
 	}},
 }
 
-// The time to a target at counts between the measured ones, and at twice the
-// largest, where evaluations and warm-up take 2 to 40 % of it on one worker: the
-// truth is in at least 95 % of the intervals of counts between, and of those beyond.
+// If evaluations and warm-up take 2 to 40 % of the time on one worker, the true time to the target
+// is in at least 95 % of the intervals: at counts between the measured ones, and at twice the
+// largest.
 //
 // With -short a tenth of the studies are played.
 func TestTruthOfTimes(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/internal/simulate"
 )
 
-// walls are limits that lie just behind 16 workers, the most measured. They were drawn
-// before what is said of them was written.
+// walls are limits just above 16 workers, the largest measured count. They were fixed before the
+// estimator was written.
 var walls = []struct {
 	name string
 	set  func(r *rand.Rand, c *simulate.Cluster)
@@ -25,8 +25,8 @@ var walls = []struct {
 	}},
 }
 
-// Where a limit lies just behind the data, the time with twice the workers is in its
-// interval all the same.
+// If a limit lies just above the measured counts, the time at twice the workers is still in its
+// interval.
 //
 // With -short a tenth of the clusters are played.
 func TestTruthOfWalls(t *testing.T) {

@@ -34,8 +34,8 @@ type Answer struct {
 	// gives the reason.
 	Replicas int `json:"replicas"`
 	AtLeast  int `json:"at_least"`
-	// Keeps is the probability that Replicas carry the demand. Probability is that of
-	// Replicas being the smallest number that does; null: unknown.
+	// Keeps is the probability that Replicas carry the demand. Probability is the probability that
+	// Replicas is the smallest number that does; null: unknown.
 	Keeps       *float64 `json:"keeps_limits"`
 	Probability *float64 `json:"probability"`
 	// Provisional reports whether fewer replicas may suffice, the answer was not measured, or
@@ -445,7 +445,7 @@ func (a Answer) provisionally() string {
 		if u.Probability != nil {
 			why = append(why, fmt.Sprintf("%d may be enough (%s likely)", u.Replicas, decision.Likely(*u.Probability)))
 		} else {
-			why = append(why, fmt.Sprintf("%d may be enough: of rates between those that were measured nothing is known", u.Replicas))
+			why = append(why, fmt.Sprintf("%d may be enough: rates between the measured ones are unknown", u.Replicas))
 		}
 	}
 	return strings.Join(why, "; ")

@@ -94,9 +94,9 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// One replica carries 100 requests/s of one sample, or 30 of 8, which stand for 240 of
-// one. A demand of 220 are 27.5 of 8, which it carries by the lower end (28.5); of one, of which
-// 285 are carried by three, it takes 3. By requests/s alone the first would come out at eight replicas.
+// One replica carries 100 requests/s of one sample, or 30 of 8, which replace 240 of one. A demand
+// of 220 are 27.5 of 8, which it carries by the lower end (28.5); with requests of one sample it
+// takes 3, which carry 285. By requests/s alone the first would come out at eight replicas.
 func TestBatches(t *testing.T) {
 	one, eight := curve(t, map[int]float64{1: 100, 2: 200, 3: 300}, 6), curve(t, map[int]float64{1: 30}, 6)
 	one.Parameters[measure.Batch], eight.Parameters[measure.Batch] = 1.0, 8.0

@@ -76,7 +76,7 @@ func TestBreakEven(t *testing.T) {
 	}
 }
 
-// The lines are what Of advises, at every demand.
+// The lines agree with Of at every demand.
 func TestDemandIsAdvice(t *testing.T) {
 	for _, carry := range []map[int]float64{{1: 100, 2: 190, 4: 300}, {2: 200}, {1: 100, 2: 90}, {3: 10}} {
 		c := curve(t, carry, 6)

@@ -12,16 +12,16 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// closed is a service that is asked by a closed loop: m servers that take 1/mu on the
-// average (exponential), and a delay of z outside them (network, client), exponential
-// too. That is the machine repair model M/M/m//N, whose throughput is known exactly.
+// closed is a service under a closed loop: m servers that take 1/mu on the average (exponential),
+// and a delay of z outside them (network, client), exponential too. This is the machine repair
+// model M/M/m//N, whose throughput is known exactly.
 type closed struct {
 	servers int
 	mu, z   float64
 }
 
-// throughput is X(N), from the balance of a birth and death process of the k requests
-// at the servers: (N-k)/z come a second, min(k, m)·mu go.
+// throughput returns X(N), from the birth-death process of the k requests at the servers: (N-k)/z
+// arrive per second, and min(k, m)·mu leave.
 func (s closed) throughput(n int) float64 {
 	p := make([]float64, n+1)
 	p[0] = 1
@@ -34,8 +34,8 @@ func (s closed) throughput(n int) float64 {
 	return rate / sum
 }
 
-// play lets so many requests be answered, one after the other in virtual time, after a
-// tenth as many as warm-up, and returns the throughput.
+// play simulates this number of requests in virtual time, after a tenth as many for warm-up, and
+// returns the throughput.
 func (s closed) play(n, requests int, r *rand.Rand) float64 {
 	k, clock, done := 0, 0.0, -requests/10
 	begun := 0.0
@@ -77,8 +77,8 @@ func drawn(r *rand.Rand) study {
 	return s
 }
 
-// truth is the smallest measured number that gives 95 % of the most that any measured
-// one gives, by the exact throughputs.
+// truth returns the smallest measured number that reaches 95 % of the maximum over the measured
+// ones, by the exact throughputs.
 func (s study) truth() int {
 	most := s.throughput(s.threads[len(s.threads)-1]) // it never falls
 	for _, n := range s.threads {
@@ -119,8 +119,8 @@ func curveOf(t *testing.T, obs []scaling.Observation, axis string) scaling.Curve
 	return curves[0]
 }
 
-// Of services whose throughput is known exactly, the knee lies in the range that is
-// given; by the knees of single runs it does more seldom.
+// For services with known throughput, the true knee lies in the reported range. With the knees of
+// single runs, it does less often.
 func TestTruthOfKnees(t *testing.T) {
 	studies := 1000
 	if testing.Short() {

@@ -11,10 +11,10 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// queues are runs of replicas that serve 1000 requests/s each: M/M/1, whose latency is
-// exponential, so that P95 is ln(20)/(1000 - λ) seconds, 20 ms at λ = 850.2. Runs differ
-// by so much; within is what each found for the study's own limit of P95 = 10 ms, 0 for
-// no search. One run a load, or all loads in each run.
+// queues returns runs of M/M/1 replicas that serve 1000 requests/s each. Latency is exponential, so
+// P95 is ln(20)/(1000 - λ) seconds, 20 ms at λ = 850.2. Runs differ by scatter. within is the rate
+// that each run found for the study's limit of P95 = 10 ms; 0: no search. With apart, each load is
+// a separate run.
 func queues(rates []float64, runs int, scatter, within float64, apart bool) []scaling.Observation {
 	r := rand.New(rand.NewPCG(1, 2))
 	var obs []scaling.Observation
@@ -81,7 +81,7 @@ func TestWithin(t *testing.T) {
 	}{
 		{"measured, and held", queues(rates, 6, 0.01, 0, false), "p95=20ms", 800, 1, 1, 800, 900, "", "within p95=20ms (98 % likely to carry it): 1 replica carried 800 [800, 900] requests/s in 6 runs.", ""},
 		{"the same, a load a run", queues(rates, 6, 0.01, 0, true), "p95=20ms", 800, 1, 1, 800, 900, "", "1 replica carried 800 [800, 900] requests/s in 6 runs.", ""},
-		{"between two rates: not guessed", queues(rates, 6, 0.01, 0, false), "p95=20ms", 850, 2, 1, 1600, 1800, "", "Provisional: use 2 replicas of native for 850 requests/s within p95=20ms (over 99 % likely to carry it): 2 replicas carried 1600 [1600, 1800] requests/s in 6 runs. Provisional because 1 may be enough: of rates between those that were measured nothing is known.", ""},
+		{"between two rates: not guessed", queues(rates, 6, 0.01, 0, false), "p95=20ms", 850, 2, 1, 1600, 1800, "", "Provisional: use 2 replicas of native for 850 requests/s within p95=20ms (over 99 % likely to carry it): 2 replicas carried 1600 [1600, 1800] requests/s in 6 runs. Provisional because 1 may be enough: rates between the measured ones are unknown.", ""},
 		{"nothing broke it", queues(rates, 6, 0.01, 0, false), "p95=1s", 900, 1, 1, 900, 0, "", "1 replica carried 900 [900 or more] requests/s", ""},
 		{"nothing kept it", queues(rates, 6, 0.01, 0, false), "p95=3ms", 50, 0, 0, 0, 200, "no measured rate is shown to keep the limit with 2 replicas; measure smaller ones, such as rate = [12.5, 25, 50] in [workload]", "", ""},
 		{"too far", queues(rates, 6, 0.01, 0, false), "p95=20ms", 9000, 0, 0, 1600, 1800, "not even 8, 4 times as many, are sure to carry 9000", "", ""},
@@ -103,8 +103,8 @@ func TestWithin(t *testing.T) {
 	}
 }
 
-// A rate at which a run knows no percentile, or that none has, ends what is kept: 800
-// keeps it, but nobody knows of 400.
+// A rate at which a run has no percentile, or that no run measured, ends the range of rates that
+// keep the limit: 800 keeps it, but 400 is unknown.
 func TestUnknown(t *testing.T) {
 	obs := queues([]float64{100, 400, 800}, 6, 0.01, 0, false)
 	for i := range obs {
@@ -124,7 +124,7 @@ func TestUnknown(t *testing.T) {
 	if a := ask(t, obs, "p95=20ms", 90); a.Low != 100 {
 		t.Errorf("%+v", a)
 	}
-	// One run in six without it is enough, and one that breaks it by its errors.
+	// One run in six without a percentile is enough, and one that breaks the limit by its errors.
 	obs = queues([]float64{100, 400}, 6, 0.01, 0, false)
 	obs[2].Places = obs[2].Places[:1]
 	if a := ask(t, obs, "p95=20ms", 90); a.Low != 100 {
@@ -137,7 +137,7 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
-// The rate that keeps 20 ms is 850.2; whatever the runs are like, it lies in the range.
+// The true rate for 20 ms, 850.2, lies in the reported range, however the runs scatter.
 func TestTruthOfWithin(t *testing.T) {
 	truth := 1000 - math.Log(20)/0.02
 	r := rand.New(rand.NewPCG(7, 7))

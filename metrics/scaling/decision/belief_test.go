@@ -15,7 +15,7 @@ func TestBelief(t *testing.T) {
 			t.Errorf("at most %g: %g, want %g", x, got, want)
 		}
 	}
-	// Where one side has no width, the other side's is taken for both.
+	// If one side has no width, the other side's width is used for both.
 	if got := (Belief{Value: 2, Low: 2, High: 8, Level: 0.95}).AtMost(0.5); !near(got, 0.025) {
 		t.Errorf("without a lower side: %g, want 0.025", got)
 	}
@@ -27,7 +27,7 @@ func TestBelief(t *testing.T) {
 	}
 }
 
-// Distances on the logarithm of 3 and 4 make one of 5, and of log 2 alone stay.
+// Distances of 3 and 4 on the logarithm add up to 5; a single one of log 2 stays.
 func TestBeliefArithmetic(t *testing.T) {
 	e := func(x float64) float64 { return math.Exp(x / 10) }
 	a := Belief{Value: 2, Low: 2 * e(-3), High: 2 * e(4), Level: 0.95}
@@ -63,7 +63,7 @@ func TestRank(t *testing.T) {
 	}
 }
 
-// Options above UpTo are not chosen, however good; none may be left.
+// Options above UpTo are never chosen, even if no other exists.
 func TestUpTo(t *testing.T) {
 	for upTo, want := range map[int]int{0: 2, 8: 2, 7: 1, 4: 1, 2: 0, 1: -1} {
 		q := speeds([]int{2, 4, 8}, []float64{1, 2, 4}, 1.01)

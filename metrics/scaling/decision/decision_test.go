@@ -5,12 +5,12 @@ import (
 	"testing"
 )
 
-// exact is a comparison without error.
+// exact returns a comparison without error.
 func exact(x float64) Comparison {
 	return Comparison{Value: x, Belief: &Belief{x, x, x, 0.95}}
 }
 
-// about is a comparison whose 95 % interval reaches a factor to either side.
+// about returns a comparison whose 95 % interval extends by a factor to either side.
 func about(x, factor float64) Comparison {
 	return Comparison{Value: x, Belief: &Belief{x, x / factor, x * factor, 0.95}}
 }
@@ -22,16 +22,16 @@ func options(sizes ...int) (list []Option) {
 	return list
 }
 
-// speeds asks the default question: more workers must be 1.4 times as fast per doubling.
+// speeds returns the default question: more workers must be 1.4 times as fast per doubling.
 func speeds(sizes []int, x []float64, factor float64) Question {
 	return Question{Options: options(sizes...), Over: func(i, j int) Comparison {
 		return about(x[i]/x[j]*math.Pow(1.4, math.Log2(float64(sizes[j])/float64(sizes[i]))), factor)
 	}}
 }
 
-// 100 to 640 samples/s on 1 to 32 workers. Over the price of 1.4 a doubling they are
-// worth 100, 136, 179, 109, 117 and 119: 4 workers, and neither 16 nor 32, although from 8 to 16
-// and from 16 to 32 they gain 1.5 and 1.42 times.
+// 100 to 640 samples/s on 1 to 32 workers. Divided by 1.4 per doubling, these are 100, 136, 179,
+// 109, 117 and 119. So the answer is 4 workers, and neither 16 nor 32, although the gains from 8 to
+// 16 and from 16 to 32 are 1.5 and 1.42.
 func TestPlateauIsNoSeriesOfDoublings(t *testing.T) {
 	r := Decide(speeds([]int{1, 2, 4, 8, 16, 32}, []float64{100, 190, 350, 300, 450, 640}, 1.02))
 	if r.Chosen != 2 || r.Provisional || r.Probability == nil || *r.Probability < 0.99 {
@@ -54,7 +54,7 @@ func TestProbability(t *testing.T) {
 	}
 }
 
-// Either of two options within 2 % will do: nothing is undecided.
+// If two options are within 2 %, either will do, and nothing is undecided.
 func TestEquivalent(t *testing.T) {
 	r := Decide(speeds([]int{1, 2}, []float64{1, 1.4 * 1.004}, 1.01))
 	if r.Chosen != 1 || r.Provisional || len(r.Equivalent) != 1 || r.Equivalent[0] != 0 {
@@ -62,7 +62,7 @@ func TestEquivalent(t *testing.T) {
 	}
 }
 
-// Without intervals the values choose, without a probability; what is doubted is told once.
+// Without intervals the values decide, without a probability; each doubt is reported once.
 func TestWithoutIntervals(t *testing.T) {
 	d := Doubt{Order, "made at other times", true}
 	x := []float64{1, 1.9, 3.5}
@@ -72,8 +72,8 @@ func TestWithoutIntervals(t *testing.T) {
 	if r.Chosen != 2 || !r.Provisional || r.Probability != nil || len(r.Doubts) != 1 {
 		t.Errorf("%+v", r)
 	}
-	// A count with too few runs is no doubt where it is far worse: 4 over 1 is 1.79 times at
-	// that price.
+	// A count with too few runs does not raise a doubt if it is far worse: 4 compared with 1 is
+	// 1.79 at that price.
 	few := Doubt{FewRuns, "1 worker has 3", true}
 	r = Decide(Question{Options: options(1, 2, 4), Over: func(i, j int) Comparison {
 		c := exact(x[i] / x[j] * math.Pow(1.4, float64(j-i)))
@@ -122,13 +122,13 @@ func TestWithin(t *testing.T) {
 			t.Errorf("%s: %+v", test.name, r)
 		}
 	}
-	// A choice that is not sure has a safer one beside it: 2 are 85 % likely, and half as good as 4
-	// where those do not keep the limit, 0.85 + 0.15·0 of the worth; 3 are sure, and 2/3 of it.
+	// If the choice is not sure, a safer option is listed. 2 meets the limit with 85 % and has an
+	// expected worth of 0.85; 3 surely meets it, with a worth of 2/3.
 	unsure := Decide(Question{Limits: true, Options: keep([]int{2, 3}, 0.85, 0.99)})
 	if unsure.Chosen != 0 || len(unsure.Undecided) != 1 || unsure.Undecided[0].Option != 1 || !unsure.Provisional {
 		t.Errorf("%+v", unsure)
 	}
-	// A larger option that a smaller one beats is passed over, and named.
+	// A larger option that a smaller one beats is not chosen, but named.
 	q := Question{Limits: true, Options: keep([]int{1, 2}, 1, 1), Beats: func(i, j int) bool { return i == 0 }}
 	q.Options[1].Worth = 2
 	if r := Decide(q); r.Chosen != 0 || r.Passed != 1 {
@@ -136,8 +136,8 @@ func TestWithin(t *testing.T) {
 	}
 }
 
-// An answer that must keep the limit is the best of those that are at least so likely to, although
-// 2 are expected to bring more: 0.9 and half as good where they do not. What may do, too, is undecided.
+// With a minimum probability, the answer is the best option that reaches it, although 2 has a
+// higher expected worth. Other options that may meet the limit are undecided.
 func TestLeast(t *testing.T) {
 	keeps := []float64{0.01, 0.9, 0.98, 1}
 	q := Question{Limits: true, Least: 0.975}

@@ -10,7 +10,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/internal/simulate"
 )
 
-// measureCluster is a study of a cluster: six runs of each worker count.
+// measureCluster simulates a study of a cluster: six runs of each worker count.
 func measureCluster(r *rand.Rand, c *simulate.Cluster, counts []int) Study {
 	s := Study{Layout: Layout{Replica: 1, Stages: 1}}
 	for _, n := range counts {
@@ -30,7 +30,7 @@ func clusterBatch(c *simulate.Cluster, workers int) float64 {
 	return float64(c.Batch * workers)
 }
 
-// clusterTruth is the median step time of many runs.
+// clusterTruth returns the median step time of many runs.
 func clusterTruth(r *rand.Rand, c *simulate.Cluster, workers int) float64 {
 	var xs []float64
 	for range 15 {
@@ -39,7 +39,7 @@ func clusterTruth(r *rand.Rand, c *simulate.Cluster, workers int) float64 {
 	return scaling.Middle(xs)
 }
 
-// clusterScore counts how often the law answers, and is right, at one place.
+// clusterScore counts how often the model gives a prediction, and is right, at one position.
 type clusterScore struct {
 	asked, refused, inside int
 	widths, misses         []float64 // of the interval and of the value, as shares
@@ -64,10 +64,10 @@ func (c *clusterScore) ask(t *testing.T, l *Law, r *rand.Rand, cluster *simulate
 	c.misses = append(c.misses, math.Abs(e.Value/x-1))
 }
 
-// Clusters are played event by event and follow no law. Of each scenario, six runs of
-// each count are the study, and the truth is asked about between the last two counts and
-// at twice and four times the largest. Nominal are 95 %; docs/validation.md says which
-// scenarios have fewer, and only all together are judged.
+// Clusters are simulated event by event, without a formula. A study has six runs of each count;
+// predictions are compared with the truth between the last two counts, and at twice and four times
+// the largest. The nominal coverage is 95 %. docs/validation.md lists the scenarios with less; the
+// test judges all together.
 //
 // With -short a tenth of the clusters are played.
 func TestTruthOfClusters(t *testing.T) {
@@ -80,7 +80,7 @@ func TestTruthOfClusters(t *testing.T) {
 		at    func(counts []int) int
 		width float64 // largest median width, as a share
 		miss  float64 // largest median error
-		least float64 // share of all intervals that hold the truth
+		least float64 // share of all intervals that contain the truth
 	}{
 		{"between", func(c []int) int { return (c[len(c)-1] + c[len(c)-2]) / 2 }, 0.15, 0.04, 0.88},
 		{"2 times", func(c []int) int { return 2 * c[len(c)-1] }, 0.40, 0.06, 0.88},

@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// Samples to a target at two batches say it all: 1000·(1 + B/500) is 1200 at
-// 100 and 2000 at 500.
+// Two batches determine the formula: 1000·(1 + B/500) is 1200 at 100 and 2000 at 500.
 func TestConvergence(t *testing.T) {
 	var runs []ToTarget
 	for range 3 {
@@ -24,14 +23,14 @@ func TestConvergence(t *testing.T) {
 	if _, err := c.Predict(2001); err == nil {
 		t.Error("predicted beyond 4 times the largest batch")
 	}
-	// Batches that cost nothing.
+	// The number of samples does not depend on the batch.
 	flat := []ToTarget{{100, 1000}, {100, 1010}, {200, 1002}, {200, 992}, {400, 1001}, {400, 995}}
 	if c, err := FitConvergence(flat, 0.95); err != nil {
 		t.Error(err)
 	} else if p, err := c.Predict(300); err != nil || math.Abs(p.Value/1000-1) > 0.01 {
 		t.Errorf("%+v, %v", p, err)
 	}
-	// One batch says what it takes at that batch.
+	// One batch only gives the samples at that batch.
 	one, err := FitConvergence([]ToTarget{{64, 900}, {64, 1100}}, 0.95)
 	if err != nil {
 		t.Fatal(err)

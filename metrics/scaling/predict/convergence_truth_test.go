@@ -7,9 +7,8 @@ import (
 	"testing"
 )
 
-// recipes are ways in which the samples to a target grow with the global batch,
-// drawn before the laws that are fitted to them were chosen: the batch counts in
-// those of one worker.
+// recipes are ways in which the samples to a target depend on the global batch, in units of one
+// worker's batch. They were fixed before the fitted formulas were chosen.
 var recipes = []struct {
 	name string
 	of   func(r *rand.Rand) func(batch float64) float64
@@ -48,9 +47,8 @@ var recipes = []struct {
 	}},
 }
 
-// The samples to a target at batches that were not measured: the truth is in at
-// least 95 % of the intervals between the measured batches, and of those at twice
-// and four times the largest.
+// For batches that were not measured, the true samples to the target are in at least 95 % of the
+// intervals: between the measured batches, and at twice and four times the largest.
 //
 // With -short a tenth of the studies are played.
 func TestTruthOfSamples(t *testing.T) {

@@ -6,16 +6,15 @@ import (
 	"testing"
 )
 
-// fixed gives a machine a fixed global batch. One worker takes as long for it as it took
-// for its own batch.
+// fixed returns the machine with a fixed global batch. One worker takes as long for it as for its
+// previous batch.
 func fixed(m *machine, batch float64) *machine {
 	m.sample *= m.batch / batch
 	m.strong, m.batch = true, batch
 	return m
 }
 
-// heldOut are trainings with a fixed global batch that the law's constants were not
-// chosen on.
+// heldOut are trainings with a fixed global batch on which the model's constants were not tuned.
 var heldOut = []kind{
 	{"fixed batch, shared switch", false, func(r *rand.Rand) *drawn {
 		m := plain(r)
@@ -44,10 +43,10 @@ var heldOut = []kind{
 	}},
 }
 
-// With a fixed global batch each doubling halves the computing that transfers hide
-// behind. Of all answers about twice the largest count, at least 90 % hold the truth.
-// Intervals stay useful: over all answers, and over those of each kind with 15 or more,
-// the median width is at most 40 % of the step time and the median error at most 8 %.
+// With a fixed global batch, each doubling halves the computation that can overlap with transfers.
+// Of all predictions at twice the largest count, at least 90 % contain the truth. Intervals stay
+// useful: over all answers, and over those of each kind with 15 or more, the median width is at
+// most 40 % of the step time and the median error at most 8 %.
 //
 // With -short a sixth of the studies are played.
 func TestTruthOfFixedBatches(t *testing.T) {

@@ -374,17 +374,17 @@ func (l *Law) beyond(workers int, batch float64) *Refusal {
 	why, from := l.stalled()
 	switch {
 	case workers > farthest*largest:
-		return &Refusal{fmt.Sprintf("%d workers are more than %d times the largest measured worker count, %d", workers, farthest, largest), next("nearer to what is asked")}
+		return &Refusal{fmt.Sprintf("%d workers are more than %d times the largest measured worker count, %d", workers, farthest, largest), next("nearer to the requested count")}
 	case workers > largest && nodes == 1:
 		return &Refusal{fmt.Sprintf("everything was measured on one node; beyond %s comes a network that was not measured", number.Count(largest, "worker")), next("on two nodes or more")}
 	case why != "" && workers > from:
-		return &Refusal{why + ", and nothing says how far", next("to see how it goes on")}
+		return &Refusal{why + ", and larger counts are unknown", next("to see how the rate continues")}
 	case p.racks > 1 && racks <= 1:
 		return &Refusal{fmt.Sprintf("%d workers take %g racks; what crosses their border was not measured", workers, p.racks), next("on more than one rack")}
 	case p.work > farthest*most || p.work*farthest < least:
 		return &Refusal{fmt.Sprintf("with a global batch of %g each replica has %g samples, more than %d times away from all that were measured", batch, batch/p.replicas, farthest), "a batch of each replica nearer to it"}
 	case h != nil && workers > largest && h.Missed():
-		return &Refusal{fmt.Sprintf("fitted to the smaller counts, the law is %+.0f %% off at %d workers: something appears there that no law here has", 100*h.Error(), h.Workers), next("to see how it goes on")}
+		return &Refusal{fmt.Sprintf("fitted to the smaller counts, the law is %+.0f %% off at %d workers: the model lacks a cost that appears there", 100*h.Error(), h.Workers), next("to see how the rate continues")}
 	}
 	return nil
 }
@@ -401,7 +401,7 @@ func (l *Law) stalled() (why string, from int) {
 		case c.Workers < last.Workers && last.rate() < c.rate()*(1-fallen):
 			return fmt.Sprintf("the rate falls, from %.3g at %d to %.3g at %d workers", c.rate(), c.Workers, last.rate(), last.Workers), c.Workers
 		case 2*c.Workers <= last.Workers && l.place(i).work <= l.place(n).work && last.rate() < c.rate()*growth:
-			return fmt.Sprintf("%d workers get %.3g times as much done as %d: something is full", last.Workers, last.rate()/c.rate(), c.Workers), c.Workers
+			return fmt.Sprintf("%d workers get %.3g times as much done as %d: something is saturated", last.Workers, last.rate()/c.rate(), c.Workers), c.Workers
 		}
 	}
 	return "", 0

@@ -23,9 +23,9 @@ var torchtitan = map[string][2]float64{
 	"eager": {5762, 5605}, "compile": {6667, 6514}, "compile, Float8": {8532, 8380},
 }
 
-// Every count above k is left out in turn, and predicted from the others: the measured
-// median is inside each interval that is given. From 512 and 2,048 GPUs, 8,192 are
-// refused: with a fixed global batch, transfers may come out from behind the computing.
+// Every count above k is left out in turn and predicted from the smaller ones: each interval
+// contains the measured median. From 512 and 2,048 GPUs, there is no prediction for 8,192: with a
+// fixed global batch, transfers may no longer overlap with the computation.
 func TestPublishedH100(t *testing.T) {
 	given, inside := 0, 0
 	for k := 1; k < len(h100.Counts); k++ {
@@ -82,7 +82,7 @@ func TestPublishedTorchtitan(t *testing.T) {
 	}
 }
 
-// Without vp the interval holds those of each number of virtual stages.
+// If vp is unknown, the interval contains the intervals for each number of virtual stages.
 func TestUnknownVirtualStages(t *testing.T) {
 	s := h100
 	s.Counts = s.Counts[:3]
@@ -131,12 +131,12 @@ func TestRefusals(t *testing.T) {
 		why, next string
 	}{
 		{"one count", flat(1, 8), 16, "runs on 8 workers alone do not tell how step time changes with the number", "16 workers, 3 runs: one more count, twice or four times as large"},
-		{"far", flat(1, 8, 16), 1024, "1024 workers are more than 8 times the largest measured worker count, 16", "64 workers, 3 runs: nearer to what is asked"},
+		{"far", flat(1, 8, 16), 1024, "1024 workers are more than 8 times the largest measured worker count, 16", "64 workers, 3 runs: nearer to the requested count"},
 		{"one node", flat(1, 2, 4, 8), 16, "everything was measured on one node; beyond 8 workers comes a network that was not measured", "16 workers, 3 runs: on two nodes or more"},
 		{"racks", racks, 64, "64 workers take 2 racks; what crosses their border was not measured", "64 workers, 3 runs: on more than one rack"},
-		{"falls", fall, 32, "the rate falls, from 343 at 8 to 303 at 16 workers, and nothing says how far", "32 workers, 3 runs: to see how it goes on"},
-		{"full", full, 16, "8 workers get 1 times as much done as 4: something is full, and nothing says how far", "16 workers, 3 runs: to see how it goes on"},
-		{"knee", knee, 16, "fitted to the smaller counts, the law is", "16 workers, 3 runs: to see how it goes on"},
+		{"falls", fall, 32, "the rate falls, from 343 at 8 to 303 at 16 workers, and larger counts are unknown", "32 workers, 3 runs: to see how the rate continues"},
+		{"full", full, 16, "8 workers get 1 times as much done as 4: something is saturated, and larger counts are unknown", "16 workers, 3 runs: to see how the rate continues"},
+		{"knee", knee, 16, "fitted to the smaller counts, the law is", "16 workers, 3 runs: to see how the rate continues"},
 	} {
 		l, err := Fit(tt.s, 0.95)
 		if err == nil {

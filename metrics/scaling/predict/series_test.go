@@ -9,7 +9,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// runs are one of each count, with parameters and values that may depend on it.
+// runs returns one run at each count, with parameters and values that may depend on it.
 func runs(counts []int, parameters func(n int) map[string]any, values func(n int) map[string]float64) []scaling.Observation {
 	var list []scaling.Observation
 	for _, n := range counts {
@@ -41,7 +41,7 @@ func TestOf(t *testing.T) {
 		{"data parallel, strong", "", func(n int) map[string]any {
 			return map[string]any{"workload.batch": int64(512), "workload.scaling": "strong"}
 		}, rate("throughput", 64), Layout{1, 1, 1, 0}, 512, 512, 0.5, false, "samples/s"},
-		// What is 0 or false is not used.
+		// Parameters that are 0 or false are ignored.
 		{"keys at their defaults", "", func(n int) map[string]any {
 			return map[string]any{"workload.batch": int64(32), "workload.scaling": "weak", "workload.micro_batch": int64(0), "workload.checkpointing": false, "tp": "", "a.pp": int64(1), "b.pp": int64(1)}
 		}, rate("throughput", 64), Layout{1, 1, 1, 0}, 512, 2048, 0.5, false, "samples/s"},
@@ -83,8 +83,8 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// More replicas never need more memory each; fewer may. A layout that ran out of memory
-// on as many workers or more has too little.
+// With more replicas, a worker never needs more memory; with fewer, it may. A layout that ran out
+// of memory on at least as many workers has too little.
 func TestMemory(t *testing.T) {
 	m := &Memory{Workers: 16, Bytes: 60e9, Measure: "reserved_memory"}
 	if x, ok := m.Needs(64); !ok || x != 60e9 {

@@ -9,42 +9,41 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// The truths that predictions are judged by: trainings in closed form, drawn with
-// fixed figures before the law that is fitted to them was written. None is a sum of
-// the law's terms: transfers hide behind computing until they are too long, the
-// slowest of all ranks is waited for, a switch is shared by all.
+// The truths with which predictions are compared: trainings given by formulas, fixed before the
+// model was written. None is a sum of the model's terms: transfers overlap with computation until
+// they are too long, all ranks wait for the slowest, and all share a switch.
 
-// machine is a training on a cluster. Times are in seconds, a replica is what holds
-// the whole model once.
+// machine is a training on a cluster. Times are in seconds; a replica is one copy of the whole
+// model.
 type machine struct {
-	strong          bool    // batch is of all replicas together, else of each
-	batch           float64 // samples a step
-	micro           float64 // samples a microbatch; 0: a replica's whole batch at once
+	strong          bool    // batch is the total of all replicas, else that of each
+	batch           float64 // samples per step
+	micro           float64 // samples per microbatch; 0: the whole batch of a replica
 	replica         int     // workers
-	stages, virtual float64 // of the pipeline, and of each of its workers
-	launch, sample  float64 // computing of a microbatch, and of each of its samples
+	stages, virtual float64 // stages of the pipeline, and virtual stages per worker
+	launch, sample  float64 // compute time per microbatch, and per sample
 
 	nodeSize int     // workers
 	rackSize int     // nodes; 0: all are in one
-	told     bool    // whoever predicts knows rackSize
+	told     bool    // the predictor knows rackSize
 	ring     bool    // else a tree
 	hop      float64 // a message's latency between nodes
-	inside   float64 // moving the gradients within a node, between nodes, between racks
+	inside   float64 // time to transfer the gradients within a node, between nodes, between racks
 	between  float64
 	across   float64
-	window   float64 // share of the computing that transfers hide behind
-	congest  float64 // transfers between nodes take nodes^congest as long
+	window   float64 // share of the computation that can overlap with transfers
+	congest  float64 // transfers between nodes take nodes^congest times as long
 
 	optimizer float64
-	sharded   bool    // over the replicas
-	straggle  float64 // standard deviation of a rank's computing, relative
-	server    float64 // workers that a shared server keeps up with; 0: any number
+	sharded   bool    // the optimizer's state is sharded over the replicas
+	straggle  float64 // relative standard deviation of a rank's compute time
+	server    float64 // workers that a shared server can supply; 0: unlimited
 	noise     float64 // standard deviation of the logarithm from run to run
-	place     float64 // likewise from one count to another: what is odd about a count
-	drift     float64 // slower by so much from the first run to the last
+	place     float64 // the same between counts: deviations of single counts
+	drift     float64 // slowdown from the first run to the last
 }
 
-// step is the median step time in seconds.
+// step returns the median step time in seconds.
 func (m *machine) step(workers int, batch float64) float64 {
 	d := float64(workers / m.replica)
 	own := batch / d
@@ -53,7 +52,7 @@ func (m *machine) step(workers int, batch float64) float64 {
 		compute = (own/m.micro + (m.stages-1)/m.virtual) * (m.launch + m.sample*m.micro)
 	}
 	alone := compute
-	if workers > 1 { // the mean of the largest of so many that are normal, nearly (Blom 1958)
+	if workers > 1 { // approximate mean of the largest of that many normal values (Blom 1958)
 		compute *= 1 + m.straggle*math.Sqrt2*math.Erfinv(2*(float64(workers)-0.375)/(float64(workers)+0.25)-1)
 	}
 	nodes := math.Ceil(float64(workers) / float64(m.nodeSize))
@@ -82,21 +81,21 @@ func (m *machine) step(workers int, batch float64) float64 {
 	return step
 }
 
-// measured is one count of a study.
+// measured holds the runs at one count of a study.
 type measured struct {
 	workers, nodes int
 	batch          float64 // samples a step, of all
 	steps          []float64
 }
 
-// drawn is a study of a machine, and what is asked of it.
+// drawn is a simulated study of a machine, with the questions about it.
 type drawn struct {
 	machine
 	counts []measured // ascending
-	times  []float64  // how many times the largest count is asked about
+	times  []float64  // multiples of the largest count to predict
 }
 
-// globalBatch is the samples of a step on so many workers.
+// globalBatch returns the samples per step on this number of workers.
 func (m *machine) globalBatch(workers int) float64 {
 	if m.strong {
 		return m.batch
@@ -104,19 +103,19 @@ func (m *machine) globalBatch(workers int) float64 {
 	return m.batch * float64(workers/m.replica)
 }
 
-// asked is the count that is so many times the largest, its batch, and the truth.
+// asked returns the count that is times the largest, its batch, and the true step time.
 func (s *drawn) asked(times float64) (workers int, batch, truth float64) {
 	workers = int(times * float64(s.counts[len(s.counts)-1].workers))
 	batch = s.globalBatch(workers)
 	return workers, batch, s.step(workers, batch)
 }
 
-// within is drawn evenly on a logarithmic scale.
+// within draws a value that is uniform on a logarithmic scale.
 func within(r *rand.Rand, low, high float64) float64 {
 	return low * math.Exp(r.Float64()*math.Log(high/low))
 }
 
-// run measures the counts: a factor apart, the largest of them so many replicas.
+// run simulates a study at counts that differ by a factor; the largest has this number of replicas.
 func (m *machine) run(r *rand.Rand, counts int, factor, largest int) *drawn {
 	s := &drawn{machine: *m, times: []float64{2, 4, 8}}
 	s.place = within(r, 0.001, 0.008)
@@ -145,8 +144,8 @@ func (m *machine) run(r *rand.Rand, counts int, factor, largest int) *drawn {
 	return s
 }
 
-// plain is a training with one worker a replica; its transfers take up to a third of
-// the computing.
+// plain returns a training with one worker per replica. Its transfers take up to a third of the
+// compute time.
 func plain(r *rand.Rand) *machine {
 	m := &machine{batch: 64, replica: 1, nodeSize: []int{1, 1, 4, 8}[r.IntN(4)], virtual: 1, stages: 1,
 		ring: r.IntN(2) == 0, window: 0.7 * r.Float64(), noise: within(r, 0.001, 0.03)}
@@ -163,7 +162,7 @@ func plain(r *rand.Rand) *machine {
 	return m
 }
 
-// layered is a language model: replicas of 8 to 128 workers, a pipeline, microbatches.
+// layered returns a language model with replicas of 8 to 128 workers, a pipeline, and microbatches.
 func layered(r *rand.Rand) *machine {
 	m := plain(r)
 	m.nodeSize, m.batch, m.micro = 8, 32*float64(1+r.IntN(4)), 1
@@ -182,15 +181,14 @@ func layered(r *rand.Rand) *machine {
 	return m
 }
 
-// A kind draws studies that suffer from one thing.
+// A kind draws studies with one kind of problem.
 type kind struct {
 	name string
 	wall bool // nothing measured shows it
 	draw func(r *rand.Rand) *drawn
 }
 
-// kinds are what studies suffer from. A wall lies behind what was measured, and
-// nothing measured shows it.
+// kinds are the kinds of problems. A wall lies above the measured counts, which do not show it.
 var kinds = []kind{
 	{"weak, one worker a replica", false, func(r *rand.Rand) *drawn {
 		return plain(r).run(r, 3+r.IntN(3), 2, 16<<r.IntN(3))
@@ -267,14 +265,14 @@ var kinds = []kind{
 	}},
 }
 
-// predictor is what is judged: the interval of the step time in seconds at a count
-// with a batch; ok is false where it refuses.
+// predictor is a function under test. It returns the step time in seconds, with its interval, at a
+// count with a batch; ok is false if it refuses.
 type predictor func(s *drawn, workers int, batch float64) (value, low, high float64, ok bool)
 
-// score is how it did.
+// score holds the results of a predictor.
 type score struct {
 	asked, given, inside int
-	width, miss          []float64 // relative, of those given
+	width, miss          []float64 // relative, over the predictions given
 }
 
 func (s *score) String() string {
@@ -286,8 +284,7 @@ func (s *score) String() string {
 		share(s.asked-s.given, s.asked), share(s.inside, s.given), s.given, 100*median(s.width), 100*median(s.miss))
 }
 
-// judge asks a predictor about so many studies of each kind, at twice, four and
-// eight times the largest count.
+// judge tests a predictor on studies of each kind, at two, four and eight times the largest count.
 func judge(t *testing.T, kinds []kind, studies int, p predictor) (scores map[string]map[float64]*score) {
 	t.Helper()
 	scores = map[string]map[float64]*score{}
@@ -319,9 +316,9 @@ func judge(t *testing.T, kinds []kind, studies int, p predictor) (scores map[str
 	return scores
 }
 
-// A machine by hand: 4 workers on nodes of 2, each with 10 samples of 0.1 s and 0.5 s
-// besides; a ring of 2 nodes has 2 hops of 0.01 s, and 2·(1 − 1/2)·0.2 s of transfer,
-// and inside 2·(1 − 1/2)·0.1 s; nothing hides; the optimizer takes 0.04 s / 4.
+// A machine by hand: 4 workers on nodes of 2, each with 10 samples of 0.1 s and a constant 0.5 s; a
+// ring of 2 nodes has 2 hops of 0.01 s, and 2·(1 − 1/2)·0.2 s of transfer, and inside 2·(1 −
+// 1/2)·0.1 s; nothing overlaps; the optimizer takes 0.04 s / 4.
 func TestTruthByHand(t *testing.T) {
 	m := machine{batch: 10, replica: 1, nodeSize: 2, ring: true, virtual: 1, launch: 0.5, sample: 0.1, hop: 0.01, inside: 0.1, between: 0.2, optimizer: 0.04, sharded: true}
 	if got, want := m.step(4, 40), 1.5+0.1+0.02+0.2+0.01; math.Abs(got-want) > 1e-12 {
@@ -335,8 +332,8 @@ func TestTruthByHand(t *testing.T) {
 	}
 }
 
-// What a plain least-squares line would say, for comparison: a step is a microbatch's
-// (or a sample's) time times their number, and a rest; with a constant batch the mean.
+// A least-squares line, for comparison: the step time is linear in the number of microbatches (or
+// samples). With a constant batch it is the mean.
 func plainLine(s *drawn, workers int, batch float64) (value, low, high float64, ok bool) {
 	var n, sx, sy, sxx, sxy float64
 	for _, c := range s.counts {
@@ -364,13 +361,13 @@ func plainLine(s *drawn, workers int, batch float64) (value, low, high float64, 
 
 func TestTruthOfPlainLine(t *testing.T) { judge(t, kinds, 40, plainLine) }
 
-// subject is the law of this package; nil before there is one.
+// subject is this package's predictor.
 var subject predictor
 
-// The truth is inside the nominal 95 % interval in at least 95 % of the answers about
-// twice, four and eight times the largest count, in 90 % of each kind; no more than
-// 35 % of the questions about twice the largest are refused, and 60 % about four
-// times. Walls are only reported: nobody can know them.
+// The nominal 95 % interval contains the truth in at least 95 % of the predictions at two, four and
+// eight times the largest count, and in 90 % for each kind. At most 35 % of the questions about
+// twice the largest count are refused, and 60 % about four times. Walls are only reported, because
+// no data show them.
 //
 // With -short a tenth of the studies are played.
 func TestTruthOfPredictions(t *testing.T) {
@@ -382,7 +379,7 @@ func TestTruthOfPredictions(t *testing.T) {
 		studies /= 10
 	}
 	scores := judge(t, kinds, studies, subject)
-	least := func(share float64, n int) int { // that a fair coin of that share stays above, but for 3 standard errors
+	least := func(share float64, n int) int { // lower limit for that share, minus 3 standard errors
 		return int(share*float64(n) - 3*math.Sqrt(share*(1-share)*float64(n)))
 	}
 	for _, times := range []float64{2, 4, 8} {

@@ -9,7 +9,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// A Bound is what limits the speed of the runs of a combination.
+// A Bound names the resource that limits the speed of a combination's runs.
 type Bound struct {
 	Of  string // one of the bounds; "" if unknown
 	Why string // the evidence, or what would provide it
@@ -54,11 +54,11 @@ func boundOf(runs, reference []*scaling.Observation) Bound {
 	waitsFor := fmt.Sprintf("steps wait for data %s of their time, and some task for storage %s of it", number.Percent(wait), number.Percent(io))
 	switch {
 	case throttledKnown && throttled >= quota:
-		return Bound{BoundCores, "a quota held the run up in " + number.Percent(throttled) + " of its periods"}
+		return Bound{BoundCores, "a CPU quota throttled the run in " + number.Percent(throttled) + " of its periods"}
 	case cpuKnown && cpu >= busy:
 		return Bound{BoundCores, cpus}
 	case cpuKnown && waitingKnown && waiting >= crowd:
-		return Bound{Why: fmt.Sprintf("%s, but some task waited for a CPU %s of the time: other work held the run up, or more threads than CPUs; runs on a machine of their own would tell", cpus, number.Percent(waiting))}
+		return Bound{Why: fmt.Sprintf("%s, but some task waited for a CPU %s of the time, because of other work or more threads than CPUs; repeat the runs on an idle machine", cpus, number.Percent(waiting))}
 	case stalls && readKnown && beforeKnown && read > spills*before:
 		return Bound{BoundMemory, fmt.Sprintf("storage delivers %s of each sample, with all the memory %s; %s", number.ShortBytes(read), number.ShortBytes(before), waitsFor)}
 	case stalls && cpuKnown && waitingKnown:

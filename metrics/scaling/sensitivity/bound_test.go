@@ -8,8 +8,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// What holds runs up, by what was recorded of them; each case is one that a person
-// would judge so.
+// The limiting resource is found from the recorded measures, in cases that are clear to a person.
 func TestBounds(t *testing.T) {
 	type recorded map[string]float64
 	run := func(r recorded) []*scaling.Observation { return []*scaling.Observation{{Values: r}} }

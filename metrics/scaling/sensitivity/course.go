@@ -62,7 +62,7 @@ func (a *Answer) drifts() {
 		return
 	}
 	if change := Middle(a.Course); math.Abs(change) >= a.Epsilon {
-		a.Warnings = append(a.Warnings, fmt.Sprintf("drift: runs with all of it became %s while two blocks were run, by the %s (median of %s, all one way); up to %s may be lost, so verdicts near that depend on when runs were made",
+		a.Warnings = append(a.Warnings, fmt.Sprintf("drift: runs with all resources became %s between two blocks, by the %s (median of %s, all in one direction); verdicts near the permitted loss of %s are uncertain",
 			Became(change), a.Measure.Title, number.Count(n, "pair"), number.ExactPercent(a.Epsilon)))
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// Six blocks of the reference and two others: the reference first in odd ones and last
-// in even ones, as the launcher makes them. It loses 10 % from the beginning of a pair
-// to its end: 100 then 90, in each of three pairs.
+// Six blocks of the reference and two others, with the reference first in odd blocks and last in
+// even ones, as the launcher orders them. In each of three pairs, the reference drops by 10 %, from
+// 100 to 90.
 func TestCourse(t *testing.T) {
 	course := func(reverse bool) []scaling.Observation {
 		full := runs(map[string]any{coresKey: int64(8)}, 100)
@@ -35,20 +35,20 @@ func TestCourse(t *testing.T) {
 		t.Errorf("changes %v, want -10 %% three times", a.Course)
 	}
 	warned := func(a Answer) bool {
-		return slices.ContainsFunc(a.Warnings, func(w string) bool { return strings.Contains(w, "became 10.0 % worse while two blocks were run") })
+		return slices.ContainsFunc(a.Warnings, func(w string) bool { return strings.Contains(w, "became 10.0 % worse between two blocks") })
 	}
 	if !warned(a) {
 		t.Errorf("warnings %q", a.Warnings)
 	}
-	// A loss of 20 % may be had: a drift of 10 % says nothing against it.
+	// With a permitted loss of 20 %, a drift of 10 % causes no warning.
 	if a := ask(t, Options{Factors: []string{coresKey}, Epsilon: 0.2}, course(false)); warned(a) || len(a.Course) != 3 {
 		t.Errorf("with 20 %% to lose: %v, warnings %q", a.Course, a.Warnings)
 	}
-	// In the order of earlier studies the reference stands anywhere.
+	// In earlier studies, the reference can be anywhere in a block.
 	if a := ask(t, Options{Factors: []string{coresKey}}, course(true)); a.Course != nil {
 		t.Errorf("in another order: %v", a.Course)
 	}
-	// Once up and once down is no drift.
+	// One rise and one fall are not a drift.
 	mixed := course(false)
 	mixed[1].Values["throughput"] = 111
 	if a := ask(t, Options{Factors: []string{coresKey}}, mixed); len(a.Course) != 3 || warned(a) {

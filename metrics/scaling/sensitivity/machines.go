@@ -29,7 +29,7 @@ func (m Machine) Size(other Machine) int {
 	return cmp.Or(cmp.Compare(m.GPUs, other.GPUs), cmp.Compare(m.VCPUs, other.VCPUs), cmp.Compare(m.Bytes, other.Bytes), cmp.Compare(m.Hour, other.Hour), strings.Compare(m.Name, other.Name))
 }
 
-// A Load is what the runs of a series used per machine. NaN: unknown.
+// A Load holds the resources that the runs of a series used per machine. NaN: unknown.
 type Load struct {
 	Machines int
 	Workers  float64
@@ -86,9 +86,9 @@ func loadOf(list []scaling.RunValues, runs map[string]*scaling.Observation) Load
 type Offer struct {
 	Machine
 	Verdict Verdict // "" if the runs do not tell
-	// Of is the combination behind the verdict: the fastest sufficient one that fits into
-	// the machine, or an insufficient one although the machine has no more. For an
-	// undecided machine, it is what a worker would get there, to be measured.
+	// Of is the combination behind the verdict: the fastest sufficient one that fits into the
+	// machine, or an insufficient one although the machine has no more. For an undecided machine,
+	// it is the combination that a worker would get there, to be measured.
 	Of  *Allocation
 	Why string // why the runs do not tell
 }

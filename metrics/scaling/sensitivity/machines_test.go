@@ -14,8 +14,8 @@ func amounts(cores, memory float64) map[string]scaling.Value {
 	return map[string]scaling.Value{coresKey: {Number: cores}, memoryKey: {Number: memory}}
 }
 
-// priced is the answer of a series with two workers on a machine: with 4 CPUs and 8 GiB a
-// worker as its reference, 2 CPUs are enough, 1 is too little, and so is 2 GiB.
+// priced returns the answer for a series with two workers on a machine. The reference has 4 CPUs
+// and 8 GiB per worker; 2 CPUs are enough, 1 is too little, and so is 2 GiB.
 func priced() *Answer {
 	ratio := func(low, high float64) *scaling.Estimate {
 		return &scaling.Estimate{Value: (low + high) / 2, Interval: &scaling.Interval{Low: low, High: high}}
@@ -103,7 +103,7 @@ func TestMachines(t *testing.T) {
 	}
 }
 
-// What was not varied, a machine must have as the runs had it.
+// For resources that were not varied, a machine must have the amount of the runs.
 func TestMachineOfFixedAmounts(t *testing.T) {
 	fixed := func(change func(*Load)) *Answer {
 		a := priced()
@@ -173,7 +173,7 @@ func TestLoadOf(t *testing.T) {
 	if got, want := of(run("a", own, 0)), (Load{Machines: 2, Workers: 2, CPUs: 6, GPUs: 2, Bytes: 10 * gib}); got != want {
 		t.Errorf("as asked for: %+v, want %+v", got, want)
 	}
-	// The most of any run, of each machine.
+	// The maximum over the runs of each machine.
 	if got := of(run("a", own, 6*gib), run("b", own, 8*gib), run("c", own, 4*gib)); got.Bytes != 4*gib {
 		t.Errorf("as used: %g bytes, want %d", got.Bytes, 4*gib)
 	}
@@ -186,8 +186,8 @@ func TestLoadOf(t *testing.T) {
 	}
 }
 
-// A word that may be better by more than may be lost refuses the answer; one that is too
-// little, an ordered amount, and one that is surely no better leave it.
+// If a word may be better than the reference by more than the permitted loss, there is no answer. A
+// word that is too little, an ordered amount, or a word that is surely not better does not matter.
 func TestUndistinguished(t *testing.T) {
 	word := func(s string) scaling.Value { return scaling.Value{Word: s} }
 	up := func(high float64) *scaling.Estimate {

@@ -9,7 +9,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// runs are six of a combination, 1 % apart around a throughput.
+// runs returns six runs of a combination, 1 % apart around a throughput.
 func runs(at map[string]any, throughput float64) (list []scaling.Observation) {
 	for i := range 6 {
 		list = append(list, scaling.Observation{
@@ -34,7 +34,7 @@ func ask(t *testing.T, o Options, groups ...[]scaling.Observation) Answer {
 	return answers[0]
 }
 
-// said is an answer in short: what is enough, the verdicts, and what to do next.
+// said formats an answer briefly: the sufficient amounts, the verdicts, and what to do next.
 func said(a Answer) string {
 	at := func(m map[string]scaling.Value) string { return nameOf(m, a.keys) }
 	text := "none"
@@ -100,19 +100,20 @@ func TestAnswers(t *testing.T) {
 			{Point: "x", Framework: "native", Workers: 1, Parameters: map[string]any{coresKey: int64(8), memoryKey: int64(4)}},
 			{Point: "y", Framework: "other", Workers: 1, Parameters: map[string]any{coresKey: int64(2), memoryKey: int64(8)}},
 		}}, [][]scaling.Observation{of(8, 8, 100), of(4, 8, 99)}, "cpus_per_worker=4 memory=8; 4 enough; 4 too little"},
-		// What is enough below what is not tells nothing.
+		// A sufficient amount below an insufficient one does not count.
 		{"not monotone", both, Options{}, [][]scaling.Observation{of(8, 8, 100), of(4, 8, 70), of(2, 8, 99)}, "cpus_per_worker=8 memory=8; 4 too little; 2 enough"},
 		{"words have no order", words, Options{}, [][]scaling.Observation{disk("ssd", 100), disk("hdd", 99), disk("nfs", 50), runs(map[string]any{"variant": "ssd", coresKey: int64(4)}, 99)},
 			"cpus_per_worker=4 variant=ssd; 4 enough; hdd enough; nfs too little"},
 		// Numbers with a unit are ordered by size, not as words, by which 120GB comes first.
 		{"labels with units", []string{"label.memory"}, Options{}, [][]scaling.Observation{label("15GB", 100), label("30GB", 101), label("120GB", 200), label("0.06 TB", 199)},
 			"memory=0.06 TB; 0.06 TB enough; 30GB too little; 15GB too little"},
-		// What beats the reference is the reference: 8 cores are slower than 4, and 2 keep 97 of 100.
+		// An amount that beats the reference becomes the reference: 8 cores are slower than 4, and
+		// 2 keep 97 of 100.
 		{"more is slower", []string{coresKey}, Options{}, [][]scaling.Observation{of(8, 8, 80), of(4, 8, 100), of(2, 8, 97), of(1, 8, 50)},
 			"cpus_per_worker=2; 8 too little; 2 enough; 1 too little"},
 		{"the best word, not the one varied most", words, Options{}, [][]scaling.Observation{disk("nfs", 100), disk("ssd", 200), disk("hdd", 90), runs(map[string]any{"variant": "nfs", coresKey: int64(4)}, 99)},
 			"cpus_per_worker=8 variant=ssd; hdd too little; nfs too little"},
-		// 90 to 110 and 92 to 112: neither is shown to be better, and by how much is not known.
+		// 90 to 110 and 92 to 112: neither is shown to be better, nor by how much.
 		{"words that nothing tells apart", words, Options{}, [][]scaling.Observation{wide("ssd", 90, 110), wide("hdd", 92, 112), runs(map[string]any{"variant": "ssd", coresKey: int64(4)}, 100)},
 			"none; "},
 	} {

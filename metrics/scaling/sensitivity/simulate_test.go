@@ -6,9 +6,9 @@ import (
 	"math/rand/v2"
 )
 
-// machine is a training whose input comes from a disk, through the page cache and
-// loaders, to a consumer. It was written, with what draw draws, before anything that
-// judges it, and knows none of its rules: samples go through queues one by one.
+// machine simulates a training with input from a disk, through the page cache and loaders, to a
+// consumer. Samples pass queues one by one. It was written before the code that it tests, and uses
+// none of its rules.
 type machine struct {
 	cpu     float64 // seconds of a core to prepare a sample
 	disk    float64 // seconds of the disk to read one that is not in memory
@@ -22,7 +22,7 @@ type machine struct {
 	drift float64 // of a block's: what all runs of a repeat share
 }
 
-// scenario is a kind of machine. Its cores and memories are what a study measures.
+// scenario is a kind of machine, with the cores and memories that a study measures.
 type scenario struct {
 	name  string
 	draw  func(*rand.Rand) machine
@@ -32,7 +32,7 @@ type scenario struct {
 
 const gib = 1 << 30
 
-// scenarios are of what binds first as resources are taken away.
+// scenarios differ in the resource that becomes the limit first.
 var scenarios = []scenario{
 	{"cores", func(r *rand.Rand) machine {
 		m := ordinary(r)
@@ -88,7 +88,7 @@ func (m machine) hit(bytes float64) float64 {
 // fits reports whether the program runs at all.
 func (m machine) fits(bytes float64) bool { return bytes >= m.program }
 
-// idle is the times at which loaders are free.
+// idle holds the times at which loaders become free.
 type idle []float64
 
 func (q idle) Len() int           { return len(q) }
@@ -102,8 +102,8 @@ func (q *idle) Pop() any {
 	return x
 }
 
-// rate plays so many samples with as many loaders as cores and returns samples/s
-// behind the first fifth.
+// rate simulates this number of samples, with as many loaders as cores, and returns the samples/s
+// after the first fifth.
 func (m machine) rate(r *rand.Rand, cores int, bytes float64, samples int) float64 {
 	loaders := make(idle, cores)
 	hit := m.hit(bytes)
@@ -127,7 +127,7 @@ func (m machine) rate(r *rand.Rand, cores int, bytes float64, samples int) float
 	return float64(samples-1-first) / (taken[samples-1] - taken[first])
 }
 
-// truth is the rate without luck.
+// truth returns the rate without noise.
 func (m machine) truth(cores, bytes float64) float64 {
 	if !m.fits(bytes) {
 		return 0
@@ -139,9 +139,9 @@ func (m machine) truth(cores, bytes float64) float64 {
 // before anything that chooses from one.
 type shape struct{ cores, bytes, hour float64 }
 
-// priceList is what a provider offers: families with 2, 4 and 8 GiB a core, in sizes
-// from 1 to 32 cores, and some that fit in no family. What cores and memory cost, and
-// how far prices are from that, differs between providers.
+// priceList returns the machines of a provider: families with 2, 4 and 8 GiB per core, with 1 to 32
+// cores, and some other machines. The prices of cores and memory, and the deviations from these,
+// differ between providers.
 func priceList(r *rand.Rand) (list []shape) {
 	core, byGib := between(r, 0.02, 0.06), between(r, 0.002, 0.008)
 	offer := func(cores, gibs float64) {
@@ -158,5 +158,5 @@ func priceList(r *rand.Rand) (list []shape) {
 	return list
 }
 
-// rented is the rate of a machine without luck.
+// rented returns the rate of a machine without noise.
 func (m machine) rented(s shape) float64 { return m.truth(s.cores, s.bytes) }

@@ -81,7 +81,7 @@ func misses(looks []int, level float64) float64 {
 	return out
 }
 
-// Next returns the number of runs at the first look after n runs; n itself if there is none.
+// Next returns the number of runs at the first look after n runs; n itself if none exists.
 func (d Design) Next(n int) int {
 	for _, look := range d.Looks {
 		if look > n {

@@ -51,7 +51,8 @@ func TestNewDesign(t *testing.T) {
 	}
 }
 
-// The interval of a median, drawn: the share of walks that leave it at some look is what misses computes.
+// For simulated runs, the share of studies in which an interval misses the median at some look
+// equals the result of misses.
 func TestMissesOfDrawnRuns(t *testing.T) {
 	d, _ := NewDesign(20)
 	r := rand.New(rand.NewPCG(1, 40))

@@ -30,7 +30,7 @@ type Look struct {
 	// the answer. If the question is not decided and Open is empty, no run can decide it.
 	Open []int
 	// Tie is a worker count that a decided answer beats by less than decision.Equivalent. More
-	// runs will probably show that it is as good as the answer. 0: there is none.
+	// runs will probably show that it is as good as the answer. 0: none exists.
 	Tie int
 	// Futile reports whether a count is so close to one of the user's limits that even the maximum
 	// number of runs would probably not decide whether it meets the limit.
@@ -96,7 +96,7 @@ func (q Question) decided(a *advice.Advice) bool {
 }
 
 // tie returns a worker count of which more runs will probably show that it is as good as a decided
-// answer; 0 if there is none. It is as good if the interval that is expected after the maximum
+// answer; 0: none. It is as good if the interval that is expected after the maximum
 // number of runs lies within decision.Equivalent. scatter is the relative standard deviation of
 // runs.
 func (q Question) tie(l *Look, scatter float64) int {

@@ -72,7 +72,8 @@ func TestLook(t *testing.T) {
 			map[int][]float64{1: {100, 101}, 2: {190, 191}, 4: {340, 342}}, false, 2, []int{2}, map[int]int{2: 4}},
 		{"deadline", question(t, deadline),
 			map[int][]float64{1: {100, 101}, 2: {190, 191, 189, 192, 190, 188}, 4: {340, 342}}, true, 2, nil, nil},
-		// 92 % at 2 workers and 85 % at 4 are both near the limit, and their error is that of the base, too.
+		// 92 % at 2 workers and 85 % at 4 are both near the limit, and the base's error contributes
+		// to theirs.
 		{"efficiency", question(t, advice.Options{MinEfficiency: 0.9}),
 			map[int][]float64{1: {100, 101}, 2: {184, 186}, 4: {340, 342}}, false, 2, []int{1, 2, 4}, map[int]int{1: 4, 2: 4, 4: 4}},
 		{"deadline that nothing meets", question(t, advice.Options{Samples: 1000, Deadline: 1}),

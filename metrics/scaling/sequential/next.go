@@ -86,7 +86,7 @@ func (q Question) promise(l *Look, n int) float64 {
 	return p / max(q.Hours(n), 1e-9)
 }
 
-// batch returns the runs that give all of counts the same number of runs: that of the next
+// batch returns the runs that give all of counts the same number of runs: the number at the next
 // look after the smallest number of runs among them.
 func (q Question) batch(l *Look, counts []int) *Batch {
 	least := q.Design.most()

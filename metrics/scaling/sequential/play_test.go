@@ -9,8 +9,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// A machine is one whose truth is known. Its speeds are formulas and its runs are drawn one by
-// one in the order in which they are made; it shares nothing with what estimates it.
+// A machine is simulated, so that its truth is known. Its speeds are formulas, and its runs are
+// drawn one by one in their order. It shares no code with the estimators.
 type machine struct {
 	counts []int
 	speed  func(n float64) float64               // samples/s of an undisturbed run
@@ -178,7 +178,8 @@ func (m *machine) blocks(r *rand.Rand, target map[int]int) {
 	}
 }
 
-// worth is what the default question compares: the speed over 1.4 for each doubling.
+// worth returns the quantity that the default question compares: the speed divided by 1.4 per
+// doubling.
 func (m *machine) worth(i int) float64 {
 	return m.truth[i] / math.Pow(float64(m.counts[i]), math.Log2(1.4))
 }

@@ -221,8 +221,8 @@ func TestTruthOfDecidedStudies(t *testing.T) {
 	all.judge(t, "all", 0.6)
 }
 
-// judge holds a tally against what is promised. Three standard errors of a share of 5 % are
-// allowed for chance.
+// judge compares a tally with the promised shares, allowing three standard errors of a share of 5
+// %.
 func (s *tally) judge(t *testing.T, name string, hours float64) {
 	t.Helper()
 	chance := func(n int) float64 { return 300 * math.Sqrt(0.05*0.95/float64(max(1, n))) }
@@ -296,8 +296,8 @@ func equivalence(t *testing.T, f family, k, studies int, design Design) (s tally
 	return s, declared
 }
 
-// A limit is a question with a limit drawn between what the counts come to, and whether an answer
-// keeps it but for 2 %.
+// A limit is a question with a limit between the values of the counts, and a function that reports
+// whether an answer meets it, within 2 %.
 type limit struct {
 	name string
 	draw func(m *machine, share float64) (advice.Options, func(i int) bool)

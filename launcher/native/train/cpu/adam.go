@@ -4,7 +4,7 @@ import "math"
 
 // Adam holds the scalars of a step of Adam or AdamW: see Engine.Update.
 type Adam struct {
-	Beta1, Rest1, Beta2, Rest2 float32 // and 1 less each
+	Beta1, Rest1, Beta2, Rest2 float32 // 1 − β₁ and 1 − β₂ follow their β
 	Coupled                    float32 // weight decay that is added to the gradient
 	Keep                       float32 // what AdamW's weight decay leaves of a weight
 	Size, Root, Epsilon        float32 // of the step; √(1−β₂ᵗ)
@@ -23,8 +23,8 @@ func NewAdam(o Options, rate float64, t int) Adam {
 	return a
 }
 
-// step changes weights and both means. Each operation is rounded by itself, so
-// that no processor fuses two and ranks keep equal bits.
+// step updates the weights and both means. Each operation is rounded separately, so that no
+// processor fuses two of them, and all ranks get equal bits.
 func (a Adam) step(w, mean, squares, gradients []float32) {
 	mean, squares, gradients = mean[:len(w)], squares[:len(w)], gradients[:len(w)]
 	for i := range w {

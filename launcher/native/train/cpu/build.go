@@ -6,11 +6,11 @@ import (
 	"github.com/scalebench/scalebench/launcher/native/train/netspec"
 )
 
-// build makes the layers of a description, and returns the logits. What this
-// engine cannot do is n.err.
+// build creates the layers of a description, and returns the logits. If this engine does not
+// support a layer, it sets n.err.
 func (n *network) build(layers []netspec.Layer) *tensor {
 	var units []*unit // the convolutions so far
-	var flat *tensor  // what is no image any more
+	var flat *tensor  // activations after the last image layer
 	for i, l := range layers {
 		switch {
 		case l.Form == netspec.Convolution && flat == nil:
@@ -37,7 +37,7 @@ func (n *network) build(layers []netspec.Layer) *tensor {
 		}
 	}
 	if last := len(layers) - 1; last < 0 || layers[last].Form != netspec.Dense {
-		return n.cannot(last, "is the last, and no dense one that gives logits")
+		return n.cannot(last, "is the last layer, but not a dense layer that gives logits")
 	}
 	return flat
 }

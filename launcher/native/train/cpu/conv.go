@@ -7,11 +7,11 @@ const taps = 3
 // A conv is a 3×3 convolution with zero padding 1 and no bias, for one image at a
 // time. Its weights are w[out channel][tap y][tap x][in channel].
 //
-// Images come padded, as NHWC with a margin of a pixel of zeros. There the inputs
-// of an output pixel are three runs of numbers that lie next to one another, so
-// that the kernels slide over the image without gathering anything: the taps of a
-// row and its channels are one index. The gradient by the input is a correlation
-// too, of the padded gradient by the output with the weights turned around.
+// Images come padded, as NHWC with a margin of a pixel of zeros. In this layout, the inputs of an
+// output pixel are three runs of adjacent numbers, one for each row of taps. So the kernels slide
+// over the image without copying: the taps of a row and their channels form one index. The gradient
+// by the input is a correlation, too: of the padded gradient by the output with the reversed
+// weights.
 type conv struct {
 	kernels *simd.Set
 	in, out simd.Shape
@@ -21,9 +21,9 @@ type conv struct {
 	phases []phase     // of the gradient by the input
 }
 
-// A phase is the input pixels of one parity. With stride 2, a pixel in an even
-// row saw only the middle tap row of one output row, one in an odd row the outer
-// tap rows of two; the same holds for columns. With stride 1 there is one phase.
+// A phase has the input pixels of one parity. With stride 2, a pixel in an even row is only used by
+// the middle tap row of one output row, and a pixel in an odd row by the outer tap rows of two;
+// columns likewise. With stride 1 there is one phase.
 type phase struct {
 	y, x         int   // first of its pixels
 	tapsY, tapsX []int // in the order in which the gradient's pixels come
@@ -37,7 +37,7 @@ func newConv(kernels *simd.Set, in simd.Shape, channels, stride int) *conv {
 	if in.Channels%simd.Group != 0 {
 		return c // an image, which has no gradient
 	}
-	// An output pixel o has seen the padded input pixel stride·o + t by tap t.
+	// Tap t of output pixel o reads the padded input pixel stride·o + t.
 	seen := [][]int{{2, 1, 0}}
 	if stride == 2 {
 		seen = [][]int{{1}, {2, 0}}
@@ -52,7 +52,7 @@ func newConv(kernels *simd.Set, in simd.Shape, channels, stride int) *conv {
 	return c
 }
 
-// packing makes a matrix whose groups of columns follow each other in memory.
+// packing returns a matrix whose groups of columns are adjacent in memory.
 func packing(rows, columns int) simd.Matrix {
 	return simd.Matrix{Data: make([]float32, rows*columns), Step: simd.Group, Block: simd.Group * rows}
 }
@@ -60,13 +60,13 @@ func packing(rows, columns int) simd.Matrix {
 // rows returns the number of inputs of an output pixel.
 func (c *conv) rows() int { return taps * taps * c.in.Channels }
 
-// padded is the size of an image with its margin, and its line.
+// padded returns the size of an image with its margin, and the length of its lines.
 func padded(s simd.Shape) (size, line int) {
 	line = (s.Points + 2) * s.Channels
 	return (s.Lines + 2) * line, line
 }
 
-// inside is a padded image without its margin.
+// inside returns the part of a padded image without the margin.
 func inside(data []float32, s simd.Shape) simd.Image {
 	_, line := padded(s)
 	return simd.Image{Data: data[line+s.Channels:], Gap: 2 * s.Channels}
@@ -135,8 +135,8 @@ func (c *conv) gradient(dy, dx []float32) {
 	for _, p := range c.phases {
 		w := simd.Window{Runs: len(p.tapsY), Run: len(p.tapsX) * c.out.Channels, RunStep: line}
 		n := (c.in.Points - p.x + c.stride - 1) / c.stride
-		// The window begins with the earliest output pixel that saw the input
-		// pixel; it is in the margin for the first of stride 1.
+		// The window starts at the first output pixel that uses the input pixel. For the first
+		// input pixel with stride 1, that is in the margin.
 		first := func(at, latest int) int { return (at + 1 - latest) / c.stride }
 		for y := p.y; y < c.in.Lines; y += c.stride {
 			from := (first(y, p.tapsY[0])+1)*line + (first(p.x, p.tapsX[0])+1)*c.out.Channels
@@ -146,9 +146,9 @@ func (c *conv) gradient(dy, dx []float32) {
 	}
 }
 
-// weights adds the gradient by the packed weights to total, from a padded image
-// and the gradient by the output, padded as well. It goes by some lines at a
-// time, which stay in the first cache for all taps.
+// weights adds the gradient by the packed weights to total, from a padded image and the gradient by
+// the output, padded as well. It processes a few lines at a time, which stay in the first-level
+// cache for all taps.
 func (c *conv) weights(x, dy, total []float32) {
 	const pixels = 128
 	_, line := padded(c.in)

@@ -23,7 +23,7 @@ type dense struct {
 	doProducts, doReLU, doMask, doGradients work
 }
 
-// panel is how many inputs the backward pass processes at once.
+// panel is the number of inputs that the backward pass processes at once.
 const panel = 2 * simd.Group
 
 func (n *network) dense(in *tensor, outputs int, relu bool) *dense {
@@ -55,9 +55,8 @@ func (d *dense) forward(n int, _ bool) error {
 	return nil
 }
 
-// productsPart computes some of the outputs, so that a thread reads only their
-// weights. It goes over the inputs in pieces that all images fit into a cache
-// with.
+// productsPart computes some of the outputs, so that a thread reads only their weights. It
+// processes the inputs in pieces so small that those of all images fit into a cache.
 func (d *dense) productsPart(_, from, to int) {
 	const piece = 1024
 	m, k := d.out.size, d.in.size
@@ -77,7 +76,7 @@ func (d *dense) productsPart(_, from, to int) {
 	}
 }
 
-// reluPart adds the bias and cuts off at zero.
+// reluPart adds the bias and applies the ReLU.
 func (d *dense) reluPart(_, from, to int) {
 	if m := d.out.size; from < to {
 		rows := d.out.data[from*m : to*m]
@@ -166,7 +165,7 @@ func crossEntropy(logits []float32, label byte, grad []float32, scale float32) (
 	own := logits[label]
 	correct = own == largest // never for NaN
 	for i, v := range logits[:label] {
-		correct = correct && (v != own || i == int(label)) // of equals, the first counts
+		correct = correct && (v != own || i == int(label)) // of equal classes, the first one counts
 	}
 	return math.Log(sum) - float64(own-largest), correct
 }

@@ -29,15 +29,14 @@ type Options struct {
 	// Height, Width and Channels are the shape of an image.
 	Height, Width, Channels int
 
-	Batch       int   // most images at once on this rank
-	GlobalBatch int   // images over all ranks that a step's loss is the mean of
+	Batch       int   // maximum number of images of this rank
+	GlobalBatch int   // images per step over all ranks; the loss is their mean
 	Seed        int64 // of the initial parameters
 	Threads     int
 	// Kernels are the name of a kernel.Set; "" is the fastest.
 	Kernels string
 
-	// Optimizer is "sgd", "adam" or "adamw"; "" is "sgd". See Update for what the
-	// others are in.
+	// Optimizer is "sgd", "adam" or "adamw"; "" is "sgd". See Update for the following values.
 	Optimizer             string
 	Momentum, WeightDecay float64
 	Beta1, Beta2, Epsilon float64
@@ -61,28 +60,27 @@ type Engine struct {
 
 	parameters []float32
 	gradients  []float32 // as parameters
-	velocity   []float32 // of Adam the mean of gradients
-	squares    []float32 // of Adam the mean of their squares
+	velocity   []float32 // SGD's velocity, or Adam's mean of gradients
+	squares    []float32 // Adam's mean of squared gradients
 	updates    int       // steps so far
 
 	labels  []byte
 	losses  []float64
 	correct []bool
 
-	// Of the running call: what doLoss and doUpdate, made once, work on.
+	// State of the running call, for the functions doLoss and doUpdate.
 	training         bool
 	rate             float32
 	adam             Adam
 	doLoss, doUpdate work
 
 	ctx           context.Context // of the running call, for synchronised batch norm
-	communication time.Duration   // that it spent in the running call
-	images        int             // that the last Gradient was of
+	communication time.Duration   // time that it took in the running call
+	images        int             // number of images in the last Gradient
 	begun         int             // steps
 }
 
-// New builds the model, with parameters from the seed. The group is only used,
-// not closed.
+// New builds the model, with parameters from the seed. It does not close the group.
 func New(o Options, group *collective.Group) (*Engine, error) {
 	layers, err := netspec.Find(o.Model, o.Classes)
 	switch {
@@ -139,16 +137,16 @@ func (e *Engine) Parameters() int { return len(e.parameters) }
 // GradientBytes returns how many bytes of a step's reduction are gradients.
 func (e *Engine) GradientBytes() int64 { return 4 * int64(len(e.parameters)) }
 
-// Input returns where the caller puts a batch before Gradient or Evaluate: images as
+// Input returns the memory for the batch of the next Gradient or Evaluate: images as
 // [Batch][Height][Width][Channels], and a label for each.
 func (e *Engine) Input() (images []float32, labels []byte) { return e.net.images, e.labels }
 
-// Broadcast makes rank 0's parameters everybody's.
+// Broadcast copies rank 0's parameters to all ranks.
 func (e *Engine) Broadcast(ctx context.Context) error { return e.group.Broadcast(ctx, e.parameters) }
 
-// Gradient computes this rank's share of the gradient from the first n images
-// of the input, and begins to reduce it. loss is their sum; communication is the
-// part of the call spent in synchronised batch normalisation, 0 without it.
+// Gradient computes this rank's share of the gradient from the first n images of the input, and
+// begins to reduce it. loss is the sum of the images' losses. communication is the part of the call
+// spent in synchronised batch normalisation, 0 without it.
 func (e *Engine) Gradient(ctx context.Context, n int) (loss float64, communication time.Duration, err error) {
 	e.reducer.begin(ctx)
 	// A single rank has no gradient to compare with the global one, and with synchronised batch
@@ -166,8 +164,8 @@ func (e *Engine) Gradient(ctx context.Context, n int) (loss float64, communicati
 	return loss, e.communication, nil
 }
 
-// Evaluate counts how many of the first n images of the input are classified
-// rightly, by the running averages of batch normalisation. loss is their sum.
+// Evaluate classifies the first n images of the input, with the running averages of batch
+// normalisation. It returns the sum of their losses and the number of correct ones.
 func (e *Engine) Evaluate(n int) (loss float64, correct int, err error) {
 	return e.forward(context.Background(), n, false)
 }
@@ -202,9 +200,9 @@ func (e *Engine) lossPart(_, from, to int) {
 	}
 }
 
-// Reduce returns when the gradient and up to MaxVotes votes are summed over all ranks. busy is how
-// long gradients were being reduced since Gradient began; the part before this call was hidden by
-// the backward pass.
+// Reduce returns when the gradient and up to MaxVotes votes are summed over all ranks. busy is the
+// time during which gradients were being reduced since the start of Gradient; the backward pass hid
+// the part before this call.
 func (e *Engine) Reduce(ctx context.Context, votes []float32) (busy time.Duration, err error) {
 	return e.reducer.finish(ctx, votes)
 }
@@ -217,7 +215,7 @@ func (e *Engine) SquaredNorms() (own, averaged float64, ok bool) {
 	if !e.reducer.measure || e.images == 0 {
 		return 0, 0, false
 	}
-	share := float64(e.images) / float64(e.o.GlobalBatch) // that each image's loss is weighed with
+	share := float64(e.images) / float64(e.o.GlobalBatch) // sum of the weights of this rank's images
 	return e.reducer.own / (share * share), e.reducer.total, true
 }
 
@@ -233,8 +231,8 @@ func (e *Engine) SquaredNorms() (own, averaged float64, ok bool) {
 //	m ← β₁·m + (1−β₁)·g,  v ← β₂·v + (1−β₂)·g²
 //	w ← w − learning rate/(1−β₁ᵗ) · m/(√v/√(1−β₂ᵗ) + ε)
 //
-// or AdamW (Loshchilov and Hutter 2019, arXiv:1711.05101), which leaves g alone
-// and begins with w ← w − learning rate·weight decay·w.
+// or AdamW (Loshchilov and Hutter 2019, arXiv:1711.05101), which does not change g, and starts with
+// w ← w − learning rate·weight decay·w.
 //
 // Weight decay applies to all parameters, those of batch normalisation and
 // biases included.
@@ -255,9 +253,9 @@ func (e *Engine) updatePart(_, from, to int) {
 	e.net.kernels.SGD(e.parameters[from:to], e.velocity[from:to], e.gradients[from:to], e.rate, float32(e.o.Momentum), float32(e.o.WeightDecay))
 }
 
-// AverageStatistics replaces the running averages of batch normalisation by
-// their mean over all ranks, so that an evaluation shared over the ranks is of
-// one model. Ranks that trained on their own statistics differ in nothing else.
+// AverageStatistics replaces the running averages of batch normalisation by their mean over all
+// ranks, so that all ranks evaluate the same model. Without synchronised statistics, ranks differ
+// in these averages, but in nothing else.
 func (e *Engine) AverageStatistics(ctx context.Context) error {
 	var all []float32
 	for _, l := range e.net.norms {

@@ -57,11 +57,11 @@ func (n *network) tensors() (list []netspec.Tensor) {
 	return list
 }
 
-// piece is how many images go through the network together. More share one reading of a fully
-// connected layer's weights; fewer keep their activations in a cache.
+// piece is the number of images that go through the network together. With more images, the weights
+// of fully connected layers are read less often; with fewer, activations stay in a cache.
 const piece = 8
 
-// forwardNetwork makes the network of a model, for one thread and without gradients.
+// forwardNetwork returns the network of a model, for one thread and without gradients.
 func forwardNetwork(t *netspec.Trained, kernels *simd.Set) (*network, error) {
 	layers, err := netspec.Find(t.Model, t.Classes)
 	switch {
@@ -79,7 +79,7 @@ func forwardNetwork(t *netspec.Trained, kernels *simd.Set) (*network, error) {
 	return n, nil
 }
 
-// freeze makes what follows from the parameters and statistics, once for all passes.
+// freeze computes, once for all passes, the values that depend only on parameters and statistics.
 func (n *network) freeze() {
 	for _, l := range n.layers {
 		if u, ok := l.(*unit); ok {
@@ -89,7 +89,7 @@ func (n *network) freeze() {
 	}
 }
 
-// share makes a network of the same model use the frozen numbers of another.
+// share makes a network use the frozen values of another network of the same model.
 func (n *network) share(of *network) {
 	for i, p := range of.parameters {
 		n.parameters[i].w = p.w

@@ -29,8 +29,8 @@ func trained(t *testing.T, name, kernels string, batch int) *Engine {
 	return e
 }
 
-// What a classifier says is what the engine's evaluation says, to the last bit: of many
-// images at once, of each alone, and from several goroutines.
+// A classifier gives the same results as the engine's evaluation, to the last bit: for many images
+// at once, for each alone, and from several goroutines.
 func TestClassifierAsEvaluation(t *testing.T) {
 	const batch = piece + 3
 	for _, kernels := range simd.Sets() {
@@ -73,7 +73,7 @@ func TestClassifierAsEvaluation(t *testing.T) {
 	}
 }
 
-// An untrained model is what training begins with.
+// An untrained model has the initial parameters of a training.
 func TestUntrained(t *testing.T) {
 	for _, name := range netspec.Names() {
 		e := newEngine(t, Options{Model: name, Batch: 1, Seed: 5})

@@ -153,9 +153,8 @@ func (r *rig) loss(t testing.TB) (sum float64) {
 	return sum
 }
 
-// backward computes the gradients by the layers' own backward pass: twice, since
-// nothing of a pass may remain in the next, each time starting from rubbish that
-// it must overwrite.
+// backward computes the gradients by the layers' own backward pass: twice, because a pass must not
+// depend on the previous one, each time with memory full of arbitrary values.
 func (r *rig) backward(t testing.TB) {
 	rubbish := [][]float32{r.inGrad, r.gradients}
 	for _, g := range r.net.gradients {
@@ -200,12 +199,10 @@ func TestGradients(t *testing.T) {
 	}
 }
 
-// compare checks the gradient by x, by some of its elements if there are many. A
-// ReLU has a kink; one within a step falsifies the difference quotient by half of
-// what its two sides differ by. Several can hide each other, but a shorter step
-// has fewer of them: what agrees with no step is wrong. Where the sides differ
-// much at a step, that is no judgement and the element is left out, but most must
-// remain.
+// compare checks the gradient by x, by some of its elements if there are many. A ReLU has a kink;
+// one within a step falsifies the difference quotient by half of what its two sides differ by.
+// Several kinks can cancel, but a shorter step has fewer of them: a gradient that agrees at no step
+// is wrong. Elements whose two sides differ a lot are left out, but most must remain.
 func (r *rig) compare(t *testing.T, what string, x, gradient []float32) {
 	t.Helper()
 	var scale float64

@@ -7,16 +7,16 @@ import (
 	"github.com/scalebench/scalebench/launcher/native/train/cpu/simd"
 )
 
-// A tensor is the activations of a batch at one place of the network, size
-// numbers an image, and the gradient of the loss by them.
+// A tensor has the activations of a batch after one layer, size numbers per image, and the gradient
+// of the loss by them.
 type tensor struct {
 	size       int
 	data, grad []float32
 }
 
-// A layer computes its output from its input in the forward pass. In the backward pass it computes
-// the gradients by its input and its parameters from that by its output. n is how many images of
-// the batch are in use. Only batch normalisation over several ranks can fail.
+// A layer computes its output from its input in the forward pass, and the gradients by its input
+// and parameters from the gradient by its output in the backward pass. n is the number of images in
+// use. Only batch normalisation over several ranks can fail.
 type layer interface {
 	forward(n int, training bool) error
 	backward(n int) error
@@ -26,26 +26,26 @@ type layer interface {
 // Each is used by one layer, whose backward sets all of its gradient.
 type parameter struct {
 	size int
-	// fanIn is how many inputs each output sums, for He initialisation; 0: every value starts as
-	// constant.
+	// fanIn is the number of inputs that each output sums, for He initialisation; 0: every value
+	// starts as constant.
 	fanIn    int
 	constant float32
 
 	w, g []float32
-	at   int // where it begins in the flat buffers
+	at   int // its start in the flat buffers
 }
 
-// A network is layers in the order of the forward pass, ending in the logits.
+// A network is a list of layers in the order of the forward pass, ending with the logits.
 type network struct {
 	kernels     *simd.Set
 	threads     *threads
-	batch       int        // most images at once
+	batch       int        // maximum number of images
 	forwardOnly bool       // no gradients; parameters are final once frozen
 	image       simd.Shape // of an image
 	images      []float32  // the batch, NHWC
 	logits      *tensor
 	layers      []layer
-	ends        []int // by layer: how many parameters there are up to its own
+	ends        []int // by layer: number of parameters up to and including the layer
 	norms       []*norm
 	parameters  []*parameter
 
@@ -53,7 +53,7 @@ type network struct {
 	partial   [][]float32 // by thread, for weight gradients
 	gradients map[chain][]float32
 
-	err error // why this network cannot be, from its making
+	err error // first error while building the network
 
 	reduce func([]float64) error // sums over ranks for synchronised batch norm; nil: statistics stay local
 }
@@ -68,7 +68,7 @@ func newNetwork(kernels *simd.Set, batch, threadCount int, image simd.Shape) *ne
 // input returns the images as a tensor.
 func (n *network) input() *tensor { return &tensor{size: n.image.Size(), data: n.images} }
 
-// tensor makes activations, with a gradient of their own if asked for.
+// tensor returns new activations; with grad, also their gradient.
 func (n *network) tensor(size int, grad bool) *tensor {
 	t := &tensor{size: size, data: make([]float32, n.batch*size)}
 	if grad && !n.forwardOnly {
@@ -77,7 +77,7 @@ func (n *network) tensor(size int, grad bool) *tensor {
 	return t
 }
 
-// A room is memory for one padded image of a shape, for every thread. Layers share it; the margins
+// A room has memory for one padded image of a shape, for every thread. Layers share it; the margins
 // are never written and stay zero.
 type room struct {
 	shape simd.Shape
@@ -85,10 +85,10 @@ type room struct {
 }
 
 const (
-	roomInput    = iota // what a convolution reads
+	roomInput    = iota // input of a convolution
 	roomGradient        // gradient by a convolution's output
 	roomOutcome         // gradient by an outcome; without margin
-	roomShortcut        // what a shortcut takes of an image; without margin
+	roomShortcut        // the part of an image that a shortcut uses; without margin
 )
 
 func (n *network) needRoom(shape simd.Shape) {
@@ -105,7 +105,7 @@ func (n *network) needRoom(shape simd.Shape) {
 
 func (n *network) roomFor(shape simd.Shape, use int) [][]float32 { return n.rooms[room{shape, use}] }
 
-// byThread makes memory for each thread.
+// byThread allocates memory for each thread.
 func (n *network) byThread(size int) [][]float32 {
 	list := make([][]float32, n.threads.n)
 	for i := range list {
@@ -114,16 +114,17 @@ func (n *network) byThread(size int) [][]float32 {
 	return list
 }
 
-// A chain holds gradients that take turns in shared memory. The backward pass goes from unit to
-// unit. For each image it reads one unit's gradient before it writes that of the unit before. It
-// reads a shortcut's gradient before it writes, in the same memory, that of the unit two before. So
-// units of one shape need two buffers, which fit a cache better than one for each unit.
+// A chain has the gradients of several units, which share memory. The backward pass goes from unit
+// to unit. For each image, it reads one unit's gradient before it writes the previous unit's. It
+// also reads a shortcut's gradient before it writes, into the same memory, the gradient of the unit
+// two before. So all units of one shape need only two buffers, which fit into a cache better than
+// one for each unit.
 type chain struct {
 	shape simd.Shape
 	odd   bool
 }
 
-// gradient returns the memory for the gradient of a unit, by its place.
+// gradient returns the memory for the gradient of a unit, by its index in the chain.
 func (n *network) gradient(place int, shape simd.Shape) []float32 {
 	if n.forwardOnly {
 		return nil
@@ -141,14 +142,14 @@ func (n *network) parameter(size, fanIn int, constant float32) *parameter {
 	return p
 }
 
-// add appends a layer, whose parameters have been made since the one before.
+// add appends a layer. Its parameters are those created since the previous layer.
 func (n *network) add(l layer) {
 	n.layers = append(n.layers, l)
 	n.ends = append(n.ends, len(n.parameters))
 }
 
-// needPartial makes sure that every thread has so much memory for the gradient
-// by a layer's weights.
+// needPartial ensures that every thread has memory of this size for the gradient by a layer's
+// weights.
 func (n *network) needPartial(size int) {
 	if n.forwardOnly {
 		return
@@ -204,11 +205,10 @@ func (n *network) forward(images int, training bool) error {
 	return nil
 }
 
-// backward computes all gradients, from the last layer to the first. final is
-// called as soon as the elements [from, to) of the flat gradient will not
-// change any more in this pass: for each layer with parameters, in that order,
-// so that the ranges adjoin and go down to 0. It runs on the calling goroutine,
-// between layers; it may hand them on to be reduced, but should not wait.
+// backward computes all gradients, from the last layer to the first. final is called as soon as the
+// elements [from, to) of the flat gradient are final: once for each layer with parameters, in that
+// order, so that the ranges are adjacent and end at 0. It runs between layers on the calling
+// goroutine. It may start a reduction, but should not wait.
 func (n *network) backward(images int, final func(from, to int)) error {
 	for i := len(n.layers) - 1; i >= 0; i-- {
 		if err := n.layers[i].backward(images); err != nil {

@@ -72,10 +72,9 @@ func squared(v []float64) (sum float64) {
 	return sum
 }
 
-// The norms that two ranks report are those of gradients made without them: own
-// of the mean loss over the rank's images, with batch norm's statistics over
-// these, averaged of the mean over ranks. cnn is reduced in one bucket, mlp in
-// several.
+// The reported norms of two ranks equal the norms of separately computed gradients: own for the
+// mean loss over the rank's images, with batch norm's statistics over these, and averaged for the
+// mean over ranks. cnn is reduced in one bucket, mlp in several.
 func TestSquaredNorms(t *testing.T) {
 	for _, o := range []Options{{Model: "cnn", Height: 16, Width: 16}, {Model: "mlp", Height: 16, Width: 16}} {
 		t.Run(o.Model, func(t *testing.T) {
@@ -208,10 +207,9 @@ func TestNoiseScaleOfSingleSamples(t *testing.T) {
 	}
 }
 
-// BenchmarkNorms says what the norms cost: two ranks of one thread take them in
-// every other step, and the tenth fastest of a hundred steps with them is set
-// against that of the steps without. The share is of a training, in which one
-// step of eight takes them.
+// BenchmarkNorms measures the cost of the norms. Two ranks with one thread compute them in every
+// other step; the tenth fastest of a hundred steps with norms is compared with the tenth fastest
+// without. The reported share is for a training, in which one step of eight computes them.
 func BenchmarkNorms(b *testing.B) {
 	for _, m := range []struct {
 		model string

@@ -2,7 +2,7 @@ package cpu
 
 import "math"
 
-// Of batch normalisation, on every device.
+// Constants of batch normalisation on every device.
 const (
 	NormEpsilon  = 1e-5 // added to the variance
 	NormMomentum = 0.1  // weight of a new batch in the running averages
@@ -16,8 +16,8 @@ const (
 // all workers' if the network's reduce is set. In evaluation they are running averages over the training
 // batches, with the unbiased variance, as in PyTorch.
 //
-// Sums are in double precision, which holds squares of single precision exactly, so that they lose nothing
-// however far the mean is from zero.
+// Sums are in double precision, in which squares of single-precision numbers are exact, so that no
+// precision is lost even if the mean is far from zero.
 type norm struct {
 	net          *network
 	channels     int
@@ -26,12 +26,12 @@ type norm struct {
 	runningMean, runningVariance []float32
 
 	partial [][]float64 // by thread: 2 sums for each channel
-	sums    []float64   // of all threads; room for a count behind
-	count   float64     // values a channel in the last batch
+	sums    []float64   // sums over all threads, with capacity for a count
+	count   float64     // values per channel in the last batch
 	inverse []float64   // 1/√(variance + ε) of the last batch
 
-	coefficients         []float32 // of kernel.Normalise: means first
-	gradientCoefficients []float32 // of kernel.NormGradient: means first
+	coefficients         []float32 // coefficients of Set.Normalise: means first
+	gradientCoefficients []float32 // coefficients of Set.NormGradient: means first
 }
 
 func newNorm(n *network, channels int) *norm {
@@ -62,14 +62,15 @@ func (l *norm) sumUp() {
 	}
 }
 
-// useBatch takes the statistics from the threads' sums of values and of their
-// squares, of so many values a channel, and moves the running averages.
+// useBatch computes the statistics from the threads' sums of values and of squares, for this number
+// of values per channel, and updates the running averages.
 func (l *norm) useBatch(values int) error {
 	l.sumUp()
 	l.count = float64(values)
 	c := l.channels
 	if l.net.reduce != nil {
-		// All ranks' batches are of one size; the count goes along to be sure.
+		// All ranks' batches should have the same size, but the sum of the counts is exact in any
+		// case.
 		all := append(l.sums, l.count)
 		if err := l.net.reduce(all); err != nil {
 			return err
@@ -87,7 +88,7 @@ func (l *norm) useBatch(values int) error {
 	return nil
 }
 
-// useAverages takes the running averages as the statistics.
+// useAverages uses the running averages as the statistics.
 func (l *norm) useAverages() {
 	for i := range l.channels {
 		l.use(i, float64(l.runningMean[i]), float64(l.runningVariance[i]))
@@ -102,8 +103,9 @@ func (l *norm) use(i int, mean, variance float64) {
 	l.coefficients[2*c+i] = l.shift.w[i]
 }
 
-// gradients come from the threads' sums of g, the gradient by z, and of g·(y −
-// mean). With x̂ = (y − mean)/√(variance + ε), over the values of a channel,
+// gradients computes the gradients by scale and shift, and the coefficients of the gradient by y,
+// from the threads' sums of g, the gradient by z, and of g·(y − mean). With x̂ = (y −
+// mean)/√(variance + ε), and sums over the values of a channel,
 //
 //	∂/∂shift = Σg, ∂/∂scale = Σg·x̂
 //	∂/∂y = scale/√(variance + ε) · (g − Σg/count − x̂·Σ(g·x̂)/count)
@@ -114,8 +116,8 @@ func (l *norm) gradients() error {
 		l.shift.g[i], l.scale.g[i] = float32(l.sums[i]), float32(l.sums[c+i]*l.inverse[i])
 	}
 	if l.net.reduce != nil {
-		// The parameters' gradients stay this rank's share; the batch that the
-		// statistics belong to is everybody's.
+		// The parameters' gradients remain this rank's share, but the statistics cover the batches
+		// of all ranks.
 		if err := l.net.reduce(l.sums); err != nil {
 			return err
 		}

@@ -26,7 +26,7 @@ import (
 // debianPython has PyTorch from Debian's python3-torch.
 const debianPython = "/usr/bin/python3"
 
-// A recipe is what both sides do, from equal weights on equal batches.
+// A recipe is a training that both sides do, from equal weights on equal batches.
 type recipe struct {
 	Model       string    `json:"model"`
 	Rates       []float64 `json:"rates"` // of each step

@@ -12,9 +12,9 @@ import (
 )
 
 // Bytes of a bucket of gradients. The first is small, so that the ranks start to communicate early
-// in the backward pass. The others are large enough that a reduction's latency (tens of
-// microseconds a rank) is small against its milliseconds. They are no larger, so that a bucket is
-// still in the processor's cache when it is summed: here the cores that compute also move the data.
+// in the backward pass. The others are so large that a reduction's latency (tens of microseconds
+// per rank) is small relative to its milliseconds. They are no larger, so that a bucket is still in
+// the processor's cache when it is summed: here the cores that compute also move the data.
 // (PyTorch's 25 MB suit devices on which starting a reduction is expensive.)
 const (
 	firstBucketBytes = 1 << 20
@@ -35,22 +35,22 @@ type reducer struct {
 	votes  int   // elements before the gradients
 	cuts   []int // descending: bucket i is buffer[cuts[i+1]:cuts[i]]
 
-	work     chan int // buckets that are final; nil: all are left to the caller
+	work     chan int // final buckets; nil: the caller reduces all
 	inFlight sync.WaitGroup
-	next     int // the first bucket that is not handed on
+	next     int // first bucket that was not passed to work
 
-	// Of the running step; the goroutine's while buckets are in flight.
+	// State of the running step. It belongs to the goroutine while buckets are being reduced.
 	ctx  context.Context
 	busy time.Duration
 	err  error
-	// Squared norms of the gradients before and after they are summed over the
-	// ranks, of the buckets reduced so far, where they are measured.
+	// If measure is set: squared norms of the gradients before and after the sum over ranks, for
+	// the buckets reduced so far.
 	measure    bool
 	own, total float64
 }
 
-// newReducer reduces buffer, of which the first elements are votes. Without
-// overlap nothing uses the group outside of finish.
+// newReducer returns a reducer of buffer, whose first elements are votes. Without overlap, only
+// finish uses the group.
 func newReducer(group *collective.Group, buffer []float32, votes int, cuts []int, overlap bool) *reducer {
 	r := &reducer{group: group, buffer: buffer, votes: votes, cuts: cuts}
 	if overlap && group.Size() > 1 && len(cuts) > 2 {
@@ -60,12 +60,12 @@ func newReducer(group *collective.Group, buffer []float32, votes int, cuts []int
 	return r
 }
 
-// Cuts returns where a buffer of n votes and gradients is cut into buckets, from its end to 0:
-// bucket i extends from the (i+1)th cut to the ith.
+// Cuts returns the positions at which a buffer of n votes and gradients is cut into buckets, from
+// its end to 0: bucket i extends from the (i+1)th cut to the ith.
 func Cuts(n int) []int { return bucketCuts(n, firstBucketBytes/4, bucketBytes/4) }
 
-// bucketCuts divides n elements: the last first of them, then each time so many
-// before them, down to 0.
+// bucketCuts divides n elements, from the end: one bucket of first elements, then buckets of each
+// elements, down to 0.
 func bucketCuts(n, first, each int) []int {
 	list := []int{n}
 	for at := n - first; at > 0; at -= each {
@@ -74,7 +74,7 @@ func bucketCuts(n, first, each int) []int {
 	return append(list, 0)
 }
 
-// run reduces buckets as they come.
+// run reduces buckets as they arrive.
 func (r *reducer) run() {
 	for i := range r.work {
 		r.reduce(i)
@@ -82,8 +82,8 @@ func (r *reducer) run() {
 	}
 }
 
-// reduce sums one bucket over the ranks. The first failure is the step's, and
-// the group is of no use after it.
+// reduce sums one bucket over the ranks. The first failure becomes the step's error; the group is
+// unusable afterwards.
 func (r *reducer) reduce(i int) {
 	if r.err != nil {
 		return
@@ -112,22 +112,22 @@ func (r *reducer) begin(ctx context.Context) {
 	r.own, r.total = 0, 0
 }
 
-// final takes the gradients from an index on as final. It does not wait.
+// final marks the gradients from an index on as final. It does not wait.
 func (r *reducer) final(from, _ int) {
 	if r.work == nil {
 		return
 	}
 	for last := len(r.cuts) - 2; r.next < last && r.cuts[r.next+1] >= r.votes+from; r.next++ {
 		r.inFlight.Add(1)
-		r.work <- r.next // has room for all
+		r.work <- r.next // never blocks: the channel has capacity for all buckets
 	}
 }
 
-// wait returns when nothing uses the group any more.
+// wait waits until the goroutine no longer uses the group.
 func (r *reducer) wait() { r.inFlight.Wait() }
 
-// finish returns when the whole buffer, including the votes, is summed over the ranks. busy is how
-// long buckets were being reduced since begin, during the backward pass and here.
+// finish returns when the whole buffer, including the votes, is summed over the ranks. busy is the
+// time during which buckets were being reduced since begin, during the backward pass and here.
 func (r *reducer) finish(ctx context.Context, votes []float32) (busy time.Duration, err error) {
 	if len(votes) > r.votes {
 		return 0, fmt.Errorf("%d votes, want at most %d", len(votes), r.votes)

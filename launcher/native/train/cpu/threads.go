@@ -2,20 +2,19 @@ package cpu
 
 import "sync"
 
-// threads runs a layer's work in parallel. Work is cut into one part per
-// thread, at places that depend only on how much there is and how many threads
-// there are; partial sums are added up in the order of the parts. So results
-// depend on the number of threads, in their last bits, but never on chance.
+// threads runs a layer's work in parallel. Work is divided into one part per thread, depending only
+// on the amount of work and the number of threads. Partial sums are added in the order of the
+// parts. So the last bits of results depend on the number of threads, but not on timing.
 type threads struct {
 	n    int
-	job  work            // the running one
+	job  work            // running job
 	size int             // of it
-	wake []chan struct{} // of threads 1 to n-1; the caller is thread 0
+	wake []chan struct{} // for threads 1 to n-1; the caller is thread 0
 	done sync.WaitGroup
 }
 
-// work does one part of a job: the elements [from, to). Layers keep theirs, so
-// that none is made in a step.
+// work does one part of a job: the elements [from, to). Layers store their functions, so that steps
+// allocate none.
 type work func(part, from, to int)
 
 func newThreads(n int) *threads {

@@ -21,17 +21,17 @@ type unit struct {
 	*conv
 	*norm
 	net      *network
-	source   *unit // whose outcome is x; nil: the images
+	source   *unit // unit whose outcome is x; nil: x is the images
 	weight   *parameter
 	shortcut *unit // or nil
-	user     *unit // whose shortcut this is, or nil
-	place    int   // in the chain of units
+	user     *unit // unit that uses this one as its shortcut, or nil
+	place    int   // index in the chain of units
 
 	y    []float32 // of all images
 	g    []float32 // gradient by z, of all images
 	kept []float32 // padded outcomes of all images, or nil
 
-	// The running pass, and its parts, made once so that a step makes none.
+	// State of the running pass, and the functions for its parts.
 	images                                int
 	training                              bool
 	doPack, doForward, doBackward, doJoin work
@@ -138,7 +138,7 @@ func (u *unit) margins() (channels, stride int) {
 	return (to.Channels - from.Channels) / 2, max((from.Lines+to.Lines-1)/to.Lines, (from.Points+to.Points-1)/to.Points)
 }
 
-// added returns what the shortcut adds to image i.
+// added returns the image that the shortcut adds to image i.
 func (u *unit) added(part, i int) simd.Image {
 	from := u.shortcut.out
 	size, line := padded(from)
@@ -152,9 +152,8 @@ func (u *unit) added(part, i int) simd.Image {
 	return simd.Image{Data: dst}
 }
 
-// eachShortcut calls f for each pixel of the shortcut: where its channels begin
-// in an image of the outcome, and in an image that it comes from, with lines so
-// far apart.
+// eachShortcut calls f for each pixel of the shortcut, with the index of its first channel in the
+// outcome's image and in the source image, whose lines have the given length.
 func (u *unit) eachShortcut(line int, f func(out, in int)) {
 	channels, stride := u.margins()
 	for y := range u.out.Lines {
@@ -164,8 +163,8 @@ func (u *unit) eachShortcut(line int, f func(out, in int)) {
 	}
 }
 
-// arrive takes the gradient by the outcome of image i from the next layer, and adds that of the
-// unit whose shortcut this is.
+// arrive receives the gradient d by the outcome of image i from the next layer. It adds the
+// gradient through the shortcut if another unit uses this one as its shortcut.
 func (u *unit) arrive(part, i int, d, outcome []float32) {
 	size := u.out.Size()
 	var add []float32
@@ -215,7 +214,7 @@ func (u *unit) backwardPart(part, from, to int) {
 	}
 }
 
-// joinPart adds up what each thread has for some groups of channels, in order.
+// joinPart adds up the threads' sums for some groups of channels, in order.
 func (u *unit) joinPart(_, from, to int) {
 	begin, end := from*u.packed.Block, to*u.packed.Block
 	total := u.net.partial[0][begin:end]
@@ -257,7 +256,7 @@ func (p *pool) forwardPart(part, from, to int) {
 	sums := p.sums[part]
 	for i := from; i < to; i++ {
 		clear(sums)
-		x := p.in.outcome(part, i, true) // its margin adds nothing
+		x := p.in.outcome(part, i, true) // the margin is zero and does not change the sum
 		p.net.kernels.Moments(x, sums, len(x)/p.out.size, p.out.size)
 		for c, out := 0, image(p.out.data, i, p.out.size); c < len(out); c++ {
 			out[c] = float32(sums[c] / p.pixels())

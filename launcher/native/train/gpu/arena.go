@@ -9,28 +9,28 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// An arena is all device memory of an engine: planned first, allocated at once, so
-// that a step allocates nothing and what does not fit is known before training.
+// An arena is the device memory of an engine. It is planned first and allocated in one piece, so
+// that steps allocate nothing, and too little memory is noticed before the training.
 type arena struct {
 	bytes   int64
-	largest int64 // elements of the largest array of float32
+	largest int64 // number of elements of the largest float32 array
 	list    []*reservation
 	base    cuda.Pointer
 }
 
-// A reservation is a part of it, and who wants to know where.
+// A reservation is a part of an arena, with the pointers that receive its address.
 type reservation struct {
 	offset int64
 	to     []*cuda.Pointer
 }
 
-// also tells somebody else where it is.
+// also adds a pointer that receives the address.
 func (r *reservation) also(to *cuda.Pointer) { r.to = append(r.to, to) }
 
 // alignment is the alignment of the driver's allocations, in bytes.
 const alignment = 256
 
-// reserve plans so many bytes, whose address place writes to to.
+// reserve plans memory for the given number of bytes. place writes its address to to.
 func (a *arena) reserve(bytes int64, to *cuda.Pointer) *reservation {
 	r := &reservation{offset: a.bytes}
 	if to != nil {
@@ -48,12 +48,12 @@ func (a *arena) floats(n int64, to *cuda.Pointer) *reservation {
 
 func (a *arena) doubles(n int64, to *cuda.Pointer) { a.reserve(8*n, to) }
 
-// place allocates the memory.
+// place allocates the memory and sets the addresses.
 func (a *arena) place(device *cuda.Device) error {
 	var err error
 	if a.base, err = device.Alloc(a.bytes); err != nil {
 		if free, total, unknown := device.Memory(); unknown == nil {
-			err = fmt.Errorf("the training takes %s of the GPU's memory; %s of its %s are free: take a smaller batch, or a GPU that nobody else uses (%w)",
+			err = fmt.Errorf("the training needs %s of GPU memory; %s of %s are free: use a smaller batch or an unused GPU (%w)",
 				number.Bytes(float64(a.bytes)), number.Bytes(float64(free)), number.Bytes(float64(total)), err)
 		}
 		return err
@@ -66,7 +66,7 @@ func (a *arena) place(device *cuda.Device) error {
 	return nil
 }
 
-// free gives it back; what goes wrong ends with the process.
+// free frees the memory. It ignores errors, since the end of the process frees it, too.
 func (a *arena) free(device *cuda.Device) {
 	if a.base != 0 {
 		_ = device.Free(a.base)

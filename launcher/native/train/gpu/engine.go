@@ -4,10 +4,10 @@
 // package cpu. cuBLAS computes the matrix products, the kernels of package ptx everything else. A
 // node needs only the driver, cuBLAS and, for several ranks, NCCL; all are loaded at run time.
 //
-// A step puts its work on two streams, most of it as graphs, and waits only at its end. One stream
-// computes. The other is the communicator's: NCCL sums a bucket of gradients over the ranks as soon
-// as an event says that the backward pass has finished it, while the pass continues. All device
-// memory is allocated before the first step.
+// A step enqueues its work on two streams, mostly as graphs, and waits only at its end. One stream
+// computes. The other one belongs to the communicator: as soon as an event shows that the backward
+// pass has finished a bucket of gradients, NCCL sums it over the ranks while the pass continues.
+// All device memory is allocated before the first step.
 //
 // Only the worker's GPU variant links this package.
 package gpu
@@ -37,21 +37,21 @@ import (
 
 // Options configure an Engine.
 type Options struct {
-	cpu.Options // but Threads and Kernels, which say nothing here
+	cpu.Options // Threads and Kernels are ignored
 
-	// Precision is that of the factors of products: "fp32", "tf32" with 10 bits of mantissa, or
-	// "bf16" with 7. Everything else is fp32, including sums and weights.
+	// Precision is the precision of the factors of products: "fp32", "tf32" with 10 bits of
+	// mantissa, or "bf16" with 7. Everything else is in fp32, including sums and weights.
 	Precision string
 	// Timeout is how long a rank waits for another rank or for its GPU; 0: the default of package
 	// nccl.
 	Timeout time.Duration
 }
 
-// Precisions are those that Options may have.
+// Precisions are the valid values of Options.Precision.
 var Precisions = []string{"fp32", "tf32", "bf16"}
 
-// An Engine is one rank's copy of a model on its GPU. It belongs on the goroutine that
-// opened it, which is locked to its thread.
+// An Engine is one rank's copy of a model on its GPU. Only the goroutine that opened it may use it;
+// that goroutine is locked to its thread.
 type Engine struct {
 	o       Options
 	seat    *gpurank.Rank
@@ -59,34 +59,34 @@ type Engine struct {
 	library *cuda.BLAS
 	net     *network
 	reducer *reducer
-	stream  cuda.Stream // that computes
+	stream  cuda.Stream // for computations
 
 	parameters cuda.Pointer
-	velocity   cuda.Pointer // of Adam the mean of gradients
-	squares    cuda.Pointer // of Adam the mean of their squares; 0: SGD
+	velocity   cuda.Pointer // SGD's velocity, or Adam's mean of gradients
+	squares    cuda.Pointer // Adam's mean of squared gradients; 0 for SGD
 	statistics cuda.Pointer // running averages of batch normalisation, see bindStatistics
-	averages   int          // how many numbers those are
-	samples    cuda.Pointer // of a batch: see input
-	values     cuda.Pointer // what a byte of each channel is: dataset.Values
-	outcomes   cuda.Pointer // float64: of each image its loss, and 1 if it is classified rightly
+	averages   int          // number of running averages
+	samples    cuda.Pointer // input of a batch, see type input
+	values     cuda.Pointer // dataset.Values
+	outcomes   cuda.Pointer // float64: for each image its loss, and 1 if it is classified correctly
 
-	inputs       [2]input // that take turns
-	turn         int      // whose it is
+	inputs       [2]input // used in turn
+	turn         int      // index of the current input
 	hostOutcomes *cuda.Pinned
 
 	pieces []piece
-	graphs bool // pieces are captured
+	graphs bool // whether pieces are captured as graphs
 
-	done  cuda.Event // the pass
-	norms []bucket   // of synchronised batch normalisation: its sums over the ranks
+	done  cuda.Event // end of the pass
+	norms []bucket   // events of synchronised batch normalisation's sums over the ranks
 
 	initial    *netspec.Trained
 	updates    int   // steps so far
 	begun      int   // gradients so far
-	images     int   // that the last Gradient was of
+	images     int   // number of images in the last Gradient
 	normsBegun int   // sums of synchronised batch normalisation in the running pass
-	failed     error // of an update, not yet returned to the caller
-	ended      error // why the ranks parted; nil: they have not, or in order
+	failed     error // error of an update that the caller does not know yet
+	ended      error // why the ranks were disconnected; nil: they are connected, or left normally
 	ctx        context.Context
 }
 
@@ -128,14 +128,14 @@ func (e *Engine) Parameters() int { return e.net.size() }
 // GradientBytes returns how many bytes of a step's reduction are gradients.
 func (e *Engine) GradientBytes() int64 { return 4 * int64(e.net.size()) }
 
-// Input returns where the caller puts a batch before Gradient or Evaluate: pinned memory, in turn
-// one of two buffers.
+// Input returns the buffer for the batch of the next Gradient or Evaluate: pinned memory, one of
+// two buffers in turn.
 func (e *Engine) Input() dataset.Batch { return e.inputs[e.turn] }
 
 // Ahead returns what Input will return after the next Gradient or Evaluate.
 func (e *Engine) Ahead() dataset.Batch { return e.inputs[1-e.turn] }
 
-// Broadcast makes rank 0's parameters everybody's.
+// Broadcast copies rank 0's parameters to all ranks.
 func (e *Engine) Broadcast(ctx context.Context) error {
 	if e.seat.Comm == nil {
 		return nil
@@ -175,8 +175,8 @@ func (e *Engine) Gradient(ctx context.Context, n int) (loss float64, communicati
 	return loss, communication, nil
 }
 
-// Evaluate counts how many of the first n images of the input are classified rightly,
-// by the running averages of batch normalisation. loss is their sum.
+// Evaluate classifies the first n images of the input, with the running averages of batch
+// normalisation. It returns the sum of their losses and the number of correct ones.
 func (e *Engine) Evaluate(n int) (loss float64, correct int, err error) {
 	if err := e.upload(n); err != nil {
 		return 0, 0, err
@@ -191,7 +191,7 @@ func (e *Engine) Evaluate(n int) (loss float64, correct int, err error) {
 	return loss, correct, nil
 }
 
-// upload puts the next input on the stream.
+// upload enqueues the copy of the next input to the device.
 func (e *Engine) upload(n int) error {
 	switch {
 	case n < 1 || n > e.o.Batch:
@@ -204,7 +204,7 @@ func (e *Engine) upload(n int) error {
 	return e.seat.Device.EnqueueUpload(e.samples, in.pinned, 0, inputBytes(e.o.Batch), e.stream)
 }
 
-// download waits for the outcome of n images.
+// download copies the outcomes of n images to the host, and waits for them.
 func (e *Engine) download(ctx context.Context, n int) error {
 	if err := e.seat.Device.EnqueueDownload(e.hostOutcomes, 0, 16*int64(n), e.outcomes, e.stream); err != nil {
 		return err
@@ -222,8 +222,8 @@ func (e *Engine) outcome(n int) (loss float64, correct int) {
 	return loss, correct
 }
 
-// await returns when what is on the stream that computes has been done. Meanwhile
-// another rank may give up, and the GPU may hang.
+// await waits until the computing stream is idle. It returns an error if another rank gives up or
+// the GPU hangs.
 func (e *Engine) await(ctx context.Context) error {
 	device := e.seat.Device
 	if err := device.Record(e.done, e.stream); err != nil {
@@ -253,7 +253,7 @@ func (e *Engine) await(ctx context.Context) error {
 	}
 }
 
-// sumOverRanks sums statistics of batch normalisation, between two kernels.
+// sumOverRanks sums statistics of batch normalisation over the ranks, between two kernels.
 func (e *Engine) sumOverRanks(at cuda.Pointer, count int) error {
 	device, stream, b := e.seat.Device, e.seat.Stream, e.norms[e.normsBegun]
 	e.normsBegun++
@@ -285,8 +285,8 @@ func (e *Engine) SquaredNorms() (own, averaged float64, ok bool) {
 	return e.reducer.own / (share * share), e.reducer.total, true
 }
 
-// Update makes a step of the optimiser: see cpu.Engine. It does not wait for it; the
-// next step does.
+// Update makes a step of the optimiser: see cpu.Engine. It returns before the step is complete; the
+// next step waits for it.
 func (e *Engine) Update(learningRate float64) {
 	e.updates++
 	o, size, gradients := e.o, int32(e.net.size()), e.reducer.at(cpu.MaxVotes)
@@ -322,9 +322,8 @@ func (e *Engine) AverageStatistics(ctx context.Context) error {
 	return e.seat.Device.Upload(e.statistics, bytesOf(all), e.stream)
 }
 
-// read copies numbers from the device, behind what is on the stream. After the
-// ranks have parted because of a failure the stream may never get there: then it has
-// to be idle.
+// read copies numbers from the device after the work on the stream. If the ranks were disconnected
+// by a failure, that work may never end; read then only works if the stream is idle.
 func (e *Engine) read(from cuda.Pointer, n int) ([]float32, error) {
 	if e.ended != nil && !e.idle() {
 		return nil, fmt.Errorf("the GPU does not answer after: %w", e.ended)
@@ -333,7 +332,7 @@ func (e *Engine) read(from cuda.Pointer, n int) ([]float32, error) {
 	return list, e.seat.Device.Download(bytesOf(list), from, e.stream)
 }
 
-// idle reports whether nothing is on either stream.
+// idle reports whether both streams are idle.
 func (e *Engine) idle() bool {
 	for _, s := range []cuda.Stream{e.stream, e.seat.Stream} {
 		if s == 0 {
@@ -346,7 +345,7 @@ func (e *Engine) idle() bool {
 	return true
 }
 
-// Trained is the model as it is evaluated.
+// Trained returns the model in the form that Evaluate uses.
 func (e *Engine) Trained() (*netspec.Trained, error) {
 	parameters, err := e.read(e.parameters, e.net.size())
 	if err != nil {
@@ -391,8 +390,7 @@ func (e *Engine) End(ctx context.Context, reason error) error {
 	return err
 }
 
-// Close gives everything back, where the GPU still answers; where it does not, the end
-// of the process does.
+// Close frees all resources if the GPU still responds. Otherwise the end of the process frees them.
 func (e *Engine) Close() {
 	device := e.seat.Device
 	defer device.Release()

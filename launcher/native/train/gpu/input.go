@@ -9,16 +9,16 @@ import (
 )
 
 // An input is a batch in pinned memory, copied to the device in one piece: the images as bytes, as
-// the data set stores them; then how each is augmented; then the labels. The device decodes them:
-// this copies a quarter of the bytes, and no host thread has to keep up with a GPU.
+// in the data set, then the augmentation of each image, then the labels. The device decodes the
+// images. That takes a quarter of the copied bytes, and no host thread has to keep up with a GPU.
 type input struct {
 	pinned *cuda.Pinned
-	batch  int // how many samples there is room for
+	batch  int // capacity in samples
 }
 
 const changeBytes = 3 // see kernel.Decode
 
-// Where the parts of an input of so many samples begin, and how long it is.
+// Offsets of the parts of an input with this capacity, and its length, in bytes.
 func changesAt(batch int) int64  { return int64(batch) * dataset.ImageBytes }
 func labelsAt(batch int) int64   { return changesAt(batch) + int64(batch)*changeBytes }
 func inputBytes(batch int) int64 { return labelsAt(batch) + int64(batch) }
@@ -35,7 +35,7 @@ func (in input) Put(i int, image []byte, t dataset.Transform, label byte) {
 	labels[i] = label
 }
 
-// decode puts what makes the network's images of the samples on the stream.
+// decode enqueues the decoding of n samples into the network's images.
 func (e *Engine) decode(n int) error {
 	return e.net.kernels.Decode(e.stream, ptx.Decode{
 		From: e.samples, Changes: e.samples + cuda.Pointer(changesAt(e.o.Batch)), Values: e.values, To: e.net.images,

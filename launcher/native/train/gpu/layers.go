@@ -16,10 +16,10 @@ import (
 // A convolution is a matrix product of the inputs of each output pixel (columns) and the weights.
 type unit struct {
 	net      *network
-	source   *unit // whose outcome is x; nil: the images
+	source   *unit // unit whose outcome is x; nil: x is the images
 	shortcut *unit // or nil
-	user     *unit // whose shortcut this is, or nil
-	place    int   // in the chain of units
+	user     *unit // unit that uses this one as its shortcut, or nil
+	place    int   // index in the chain of units
 	in, out  ptx.Shape
 	stride   int32
 
@@ -28,7 +28,7 @@ type unit struct {
 	g                            cuda.Pointer // gradient by z
 	runningMean, runningVariance cuda.Pointer // see network.bindStatistics
 	inverse                      cuda.Pointer // float64
-	coefficients                 cuda.Pointer // of Normalise: means first
+	coefficients                 cuda.Pointer // coefficients of Normalise, means first
 	gradientCoefficients         cuda.Pointer
 }
 
@@ -94,7 +94,7 @@ func (u *unit) between() int32 {
 	return max((from.Lines+to.Lines-1)/to.Lines, (from.Points+to.Points-1)/to.Points)
 }
 
-// gather makes the columns, as products take them.
+// gather computes the columns, in the form that products take.
 func (u *unit) gather(in, out ptx.Shape) cuda.Matrix {
 	n, columns := u.net, matrix(u.net.columns.at, rows(out), u.taps())
 	a := ptx.Im2col{From: u.x(), To: columns.At, In: in, Out: out, Stride: u.stride}
@@ -168,8 +168,9 @@ func (u *unit) backward(images int32) {
 	u.source.arrive(images)
 }
 
-// arrive takes the gradient by the outcome, which the next layer has left in n.arriving, and adds
-// that of the unit whose shortcut this is.
+// arrive computes the gradient by z from the gradient by the outcome, which the next layer stored
+// in n.arriving. It adds the gradient through the shortcut if another unit uses this one as its
+// shortcut.
 func (u *unit) arrive(images int32) {
 	_, out := u.shapes(images)
 	a := ptx.Rectify{From: u.net.arriving.at, Outcome: u.outcome, To: u.g, Shape: out, Stride: 1}
@@ -204,7 +205,7 @@ func (p *pool) backward(images int32) {
 	p.in.arrive(images)
 }
 
-// dense is a fully connected layer, y = W·x + b, with a ReLU behind it if asked for.
+// dense is a fully connected layer, y = W·x + b, optionally followed by a ReLU.
 type dense struct {
 	net          *network
 	in, out      *tensor

@@ -10,53 +10,53 @@ import (
 	"github.com/scalebench/scalebench/launcher/native/train/netspec"
 )
 
-// A network is layers in the order of the forward pass, ending in the logits. Its
-// methods put work on the stream and do not wait.
+// A network is a list of layers in the order of the forward pass, ending with the logits. Its
+// methods enqueue work on the stream and do not wait.
 type network struct {
 	arena   arena
 	kernels *ptx.Set
 	blas    *cuda.BLASHandle
 	stream  cuda.Stream
-	batch   int // most images at once
+	batch   int // maximum number of images
 
 	images     cuda.Pointer // the batch, NHWC
 	logits     *tensor
 	layers     []layer
-	ends       []int // by layer: how many parameters there are up to its own
+	ends       []int // by layer: number of parameters up to and including the layer
 	units      []*unit
 	parameters []*parameter
 	gradients  map[chain]*reservation
 
-	// Memory that the layers use in turns; none needs what another left there.
-	columns  workspace // of im2col, and its gradient
+	// Memory that the layers use in turn. No layer needs the content that another one left.
+	columns  workspace // for im2col and its gradient
 	delta    workspace // gradient by a convolution's output
 	arriving workspace // gradient by an outcome
 	partial  workspace // float64: sums over chunks
-	sums     workspace // float64: sums over those
+	sums     workspace // float64: sums over partial
 
 	// Used if products are in bfloat16: rounded copies of their factors.
 	narrow  bool
 	weights cuda.Pointer // all parameters, rounded
-	rounded [2]workspace // factors of a product that lie nowhere else: see factor
+	rounded [2]workspace // rounded factors of a product: see factor
 
-	// Statistics of batch normalisation over all ranks' batches; nil: over this
-	// rank's. sumOverRanks sums so many float64 in place.
+	// sumOverRanks sums float64 values over the ranks in place, for batch normalisation over all
+	// ranks' batches; nil: statistics are over this rank's batch.
 	sumOverRanks func(at cuda.Pointer, count int) error
-	ranks        int // whose batches the statistics are of
+	ranks        int // number of ranks whose batches the statistics cover
 
-	multiplied func() // is called after each product; nil: it is not
+	multiplied func() // called after each product, if not nil
 	failed     error  // the first error of the running pass
 }
 
 // A tensor is a batch of activations after the convolutions, and the gradient by them; 0: not
-// wanted.
+// needed.
 type tensor struct {
 	size       int
 	data, grad cuda.Pointer
 }
 
-// A layer computes its output from its input, and the input's gradient and its
-// parameters' from the output's. Errors go to network.do.
+// A layer computes its output from its input, and the gradients by its input and parameters from
+// the gradient by its output. Errors are passed to network.do.
 type layer interface {
 	forward(images int32, training bool)
 	backward(images int32)
@@ -76,18 +76,18 @@ type workspace struct {
 
 func (w *workspace) need(elements int64) { w.elements = max(w.elements, elements) }
 
-// A chain is gradients that take turns in one memory: see package cpu.
+// A chain has gradients that share memory: see package cpu.
 type chain struct {
 	shape ptx.Shape
 	odd   bool
 }
 
-// newNetwork plans the layers of a description that package cpu has accepted. narrow
-// has products take bfloat16.
+// newNetwork plans the layers of a description that package cpu has checked. If narrow is true,
+// products use bfloat16.
 func newNetwork(layers []netspec.Layer, batch int, image ptx.Shape, narrow bool) (*network, error) {
 	n := &network{batch: batch, gradients: map[chain]*reservation{}, ranks: 1, narrow: narrow}
 	n.arena.floats(elements(n.whole(image)), &n.images)
-	flat := &tensor{size: int(image.Lines * image.Points * image.Channels)} // until there is a pool, the images
+	flat := &tensor{size: int(image.Lines * image.Points * image.Channels)} // before the first pool, the images
 	input := flat
 	for i, l := range layers {
 		switch {
@@ -118,7 +118,7 @@ func newNetwork(layers []netspec.Layer, batch int, image ptx.Shape, narrow bool)
 	return n, nil
 }
 
-// whole is a shape with the batch's images.
+// whole returns the shape with the maximum number of images.
 func (n *network) whole(s ptx.Shape) ptx.Shape {
 	s.Images = int32(n.batch)
 	return s
@@ -129,7 +129,7 @@ func elements(s ptx.Shape) int64 { return rows(s) * int64(s.Channels) }
 // rows returns the number of pixels in all images.
 func rows(s ptx.Shape) int64 { return int64(s.Images) * int64(s.Lines) * int64(s.Points) }
 
-// tensor plans activations and their gradient.
+// tensor plans memory for activations and their gradient.
 func (n *network) tensor(size int) *tensor {
 	t := &tensor{size: size}
 	n.arena.floats(int64(n.batch)*int64(size), &t.data)
@@ -152,23 +152,25 @@ func (n *network) size() int {
 	return last.at + last.size
 }
 
-// bind lays the parameters into one buffer, and their gradients into another.
+// bind sets the addresses of the parameters within one buffer, and of their gradients within
+// another.
 func (n *network) bind(values, gradients cuda.Pointer) {
 	for _, p := range n.parameters {
 		p.w, p.g = values+cuda.Pointer(4*p.at), gradients+cuda.Pointer(4*p.at)
 	}
 }
 
-// needSums plans for sums over as many rows of so many columns, or fewer: there are at
-// most the square of the cube root's chunks, and the cube root's chunks of those.
+// needSums plans memory for sums over up to this number of rows and columns. With chunks of the
+// cube root of the rows, the first step has at most the square of the cube root rows of sums, and
+// the second one at most the cube root.
 func (n *network) needSums(rows int64, columns int) {
 	root := int64(ptx.Chunk(int32(rows)))
 	n.partial.need(root * root * int64(columns))
-	n.sums.need((root + 1 + 2) * int64(columns)) // behind them a row and another: see sumOfRanks
+	n.sums.need((root + 1 + 2) * int64(columns)) // plus two rows for sumOfRanks
 }
 
-// sumUp makes few rows of the sums over chunks in n.partial, for a kernel that adds
-// up the rest.
+// sumUp reduces the sums over chunks in n.partial to a few rows, and returns their number. The
+// kernel that uses the sums adds up these rows.
 func (n *network) sumUp(rows int64, columns int) (left int32) {
 	chunk := ptx.Chunk(int32(rows))
 	first := ptx.Chunks(int32(rows), chunk)
@@ -176,8 +178,7 @@ func (n *network) sumUp(rows int64, columns int) (left int32) {
 	return ptx.Chunks(first, chunk)
 }
 
-// sumOfRanks adds up what sumUp left, on this rank and then on all: own and all are
-// one row each.
+// sumOfRanks adds up the rows that sumUp computed, on this rank (own) and over all ranks (all).
 func (n *network) sumOfRanks(left int32, columns int) (own, all cuda.Pointer) {
 	own = n.sums.at + cuda.Pointer(8*int64(left)*int64(columns))
 	all = own + cuda.Pointer(8*columns)
@@ -194,7 +195,7 @@ func (n *network) do(err error) {
 	}
 }
 
-// product is c = a·b.
+// product computes c = a·b.
 func (n *network) product(c, a, b cuda.Matrix) {
 	n.do(n.blas.Product(c, a, b, 1, 0))
 	if n.multiplied != nil {
@@ -202,19 +203,19 @@ func (n *network) product(c, a, b cuda.Matrix) {
 	}
 }
 
-// matrix is one without gaps between its rows.
+// matrix returns a matrix without gaps between its rows.
 func matrix(at cuda.Pointer, rows int64, columns int) cuda.Matrix {
 	return cuda.Matrix{At: at, Rows: int(rows), Columns: columns}
 }
 
-// transposed is a matrix read the other way.
+// transposed returns the transposed matrix.
 func transposed(m cuda.Matrix) cuda.Matrix {
 	m.Transposed = !m.Transposed
 	return m
 }
 
-// factor is a matrix as products take it. place is which of two memories it is rounded
-// to, where they take bfloat16.
+// factor returns a matrix in the precision of products. If that is bfloat16, it is rounded into one
+// of two buffers, chosen by place.
 func (n *network) factor(m cuda.Matrix, place int) cuda.Matrix {
 	if !n.narrow {
 		return m
@@ -225,7 +226,7 @@ func (n *network) factor(m cuda.Matrix, place int) cuda.Matrix {
 	return m
 }
 
-// weight is a parameter as products take it, as rows of so many columns.
+// weight returns a parameter in the precision of products, as a matrix with this number of columns.
 func (n *network) weight(p *parameter, columns int) cuda.Matrix {
 	m := matrix(p.w, int64(p.size/columns), columns)
 	if n.narrow {
@@ -248,7 +249,7 @@ func (n *network) forward(images int, training bool) error {
 	return nil
 }
 
-// backward computes the gradients of some layers, from a later one down to an earlier.
+// backward computes the gradients of the layers from index from down to index to.
 func (n *network) backward(images, from, to int) error {
 	n.failed = nil
 	for i := from; i >= to; i-- {
@@ -259,8 +260,8 @@ func (n *network) backward(images, from, to int) error {
 	return nil
 }
 
-// final is from which element on the flat gradient does not change any more in a pass
-// whose backward has done layer i.
+// final returns the index from which on the flat gradient is final when the backward pass has
+// finished layer i.
 func (n *network) final(i int) int {
 	first := 0
 	if i > 0 {

@@ -20,10 +20,10 @@ import (
 	"github.com/scalebench/scalebench/launcher/world"
 )
 
-// Open takes this rank's seat at a GPU, among the ranks of g, whose place in the world
-// is w, and builds the model there. All ranks call it. Libraries are looked for as
-// getenv (os.Getenv) says. g stays the caller's: the ranks found each other with it,
-// and use it for averages of statistics.
+// Open opens this rank's GPU, connects it with those of the other ranks of g, and builds the model.
+// All ranks must call it. w is this rank's place in the world. getenv (os.Getenv) is used to find
+// the libraries. The caller must still close g; the engine uses it to exchange NCCL's identifier
+// and for averages of statistics.
 func Open(ctx context.Context, o Options, g *collective.Group, w world.World, getenv func(string) string) (*Engine, error) {
 	if o.Timeout <= 0 {
 		o.Timeout = nccl.DefaultTimeout
@@ -46,21 +46,21 @@ func Open(ctx context.Context, o Options, g *collective.Group, w world.World, ge
 	}
 	e.graphs = getenv(GraphsVariable) != "0"
 	if err := e.prepare(); err != nil {
-		err = e.End(ctx, err) // the others wait for this rank
+		err = e.End(ctx, err) // the other ranks wait for this one
 		e.Close()
 		return nil, err
 	}
 	return e, nil
 }
 
-// describe plans the model, without a GPU.
+// describe plans the model; it needs no GPU.
 func (e *Engine) describe() error {
 	o := e.o
 	switch {
 	case o.Batch < 1 || o.GlobalBatch < o.Batch:
 		return fmt.Errorf("a batch of %d on this rank and %d over all; want 1 or more, and no less over all", o.Batch, o.GlobalBatch)
 	case o.Height != dataset.Height || o.Width != dataset.Width || o.Channels != dataset.Channels:
-		return fmt.Errorf("images of %d×%d pixels and %d channels; the engine for GPUs decodes those of %d×%d and %d",
+		return fmt.Errorf("images of %d×%d pixels and %d channels; the GPU engine supports only %d×%d and %d",
 			o.Height, o.Width, o.Channels, dataset.Height, dataset.Width, dataset.Channels)
 	case !slices.Contains(Precisions, o.Precision):
 		return fmt.Errorf("precision %q; on GPUs the native trainer has %s", o.Precision, strings.Join(Precisions, ", "))
@@ -96,12 +96,12 @@ func (e *Engine) describe() error {
 	a.floats(dataset.Channels*256, &e.values)
 	a.doubles(2*int64(o.Batch), &e.outcomes)
 	if a.largest > ptx.MostElements {
-		return fmt.Errorf("a batch of %d on this rank makes %s an array of %d numbers, and kernels count up to %d: take a smaller batch, or more workers", o.Batch, o.Model, a.largest, ptx.MostElements)
+		return fmt.Errorf("with a batch of %d per rank, %s has %d elements, and kernels support up to %d: use a smaller batch or more workers", o.Batch, o.Model, a.largest, ptx.MostElements)
 	}
 	return nil
 }
 
-// prepare brings the model to the GPU.
+// prepare allocates the memory and copies the model to the GPU.
 func (e *Engine) prepare() (err error) {
 	device, n := e.seat.Device, e.net
 	if e.stream, err = device.NewStream(); err != nil {
@@ -159,7 +159,7 @@ func (e *Engine) prepare() (err error) {
 	}
 	e.pieces = e.cut()
 	if n.sumOverRanks != nil {
-		e.graphs = false // NCCL is in the midst of a piece
+		e.graphs = false // NCCL would be called within a piece
 	}
 	if e.graphs {
 		if e.graphs, err = e.canCapture(); err != nil {
@@ -183,8 +183,8 @@ func (e *Engine) prepare() (err error) {
 		device.Upload(e.parameters, bytesOf(parameters), e.stream), device.Upload(e.statistics, bytesOf(statistics), e.stream))
 }
 
-// bindStatistics lays the running averages of all units into one buffer: of each the
-// means, then the variances.
+// bindStatistics sets the addresses of all units' running averages within one buffer: for each unit
+// the means, then the variances.
 func (e *Engine) bindStatistics() {
 	at := e.statistics
 	for _, u := range e.net.units {
@@ -199,7 +199,7 @@ func isStatistic(t netspec.Tensor) bool {
 	return strings.HasSuffix(t.Name, ".norm.mean") || strings.HasSuffix(t.Name, ".norm.variance")
 }
 
-// split lays the tensors of a model out as they lie here.
+// split arranges the tensors of a model in the layout of this engine.
 func (e *Engine) split(t *netspec.Trained) (parameters, statistics []float32) {
 	for _, tensor := range t.Tensors {
 		if isStatistic(tensor) {

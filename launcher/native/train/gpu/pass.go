@@ -11,19 +11,19 @@ import (
 	"github.com/scalebench/scalebench/launcher/native/train/gpu/ptx"
 )
 
-// A piece is the part of a step between two moments at which buckets of gradients become final. The
-// first piece begins with the forward pass and the loss.
+// A piece is a part of a step, which ends when a bucket of gradients becomes final. The first piece
+// starts with the forward pass and the loss.
 //
 // The models are small, and a GPU does much of their work faster than the host can launch it. So
 // each piece is captured as a graph in its second step and then launched with one call.
 type piece struct {
 	first    bool
-	from, to int // layers of its backward pass, a later one down to an earlier
-	final    int // from this element on the gradient is then final
+	from, to int // layers of its backward pass, from the last to the first
+	final    int // index from which on the gradient is final at its end
 	graph    *cuda.Graph
 }
 
-// cut cuts a step up, for the reducer as it is.
+// cut divides a step into pieces that match the reducer's buckets.
 func (e *Engine) cut() (list []piece) {
 	last := len(e.net.layers) - 1
 	list = []piece{{first: true, from: last}}
@@ -41,8 +41,7 @@ func (e *Engine) cut() (list []piece) {
 	return list
 }
 
-// pass puts the computation of a step on the stream, and reductions on the
-// communicator's as they become possible.
+// pass enqueues the computation of a step, and the reduction of each bucket when it is final.
 func (e *Engine) pass(ctx context.Context, n int) error {
 	for i := range e.pieces {
 		p := &e.pieces[i]
@@ -65,8 +64,8 @@ func (e *Engine) put(p *piece, n int) (err error) {
 		}
 		return e.net.backward(n, p.from, p.to)
 	}
-	// In the first step libraries load what cannot be captured; a graph is of one
-	// number of images.
+	// The first step cannot be captured, because libraries initialise in it. A graph is only valid
+	// for one number of images.
 	if !e.graphs || e.begun == 1 || n != e.o.Batch {
 		return compute()
 	}
@@ -78,7 +77,7 @@ func (e *Engine) put(p *piece, n int) (err error) {
 	return p.graph.Launch(e.stream)
 }
 
-// forward puts the forward pass and the loss on the stream, after the samples.
+// forward enqueues the forward pass and the loss.
 func (e *Engine) forward(n int, training bool) error {
 	if err := e.decode(n); err != nil {
 		return err
@@ -94,10 +93,11 @@ func (e *Engine) forward(n int, training bool) error {
 	return e.net.kernels.CrossEntropy(e.stream, loss)
 }
 
-// GraphsVariable set to 0 has each kernel launched by itself.
+// GraphsVariable is an environment variable; the value 0 disables graphs, so that each kernel is
+// launched separately.
 const GraphsVariable = "SCALEBENCH_CUDA_GRAPHS"
 
-// canCapture reports whether the driver has graphs, by making one.
+// canCapture reports whether the driver supports graphs, by making one.
 func (e *Engine) canCapture() (bool, error) {
 	g, err := e.seat.Device.Capture(e.stream, func() error { return e.seat.Device.Fill(e.velocity, 0, e.GradientBytes(), e.stream) })
 	if lacking := (*dl.MissingError)(nil); errors.As(err, &lacking) {

@@ -20,9 +20,9 @@ type Share struct {
 	Time     time.Duration
 }
 
-// Profile makes a step of n images, launched kernel by kernel, and returns how long the
-// GPU took from each launch to the next, by the events between them. A wait for the
-// host counts with the launch that follows it. The engine has one rank.
+// Profile makes a step of n images, launched kernel by kernel, and returns how long the GPU took
+// from each launch to the next, by the events between them. A wait for the host counts with the
+// launch that follows it. The engine must have a single rank.
 func (e *Engine) Profile(ctx context.Context, n int, learningRate float64) (total time.Duration, shares []Share, err error) {
 	device := e.seat.Device
 	type mark struct {

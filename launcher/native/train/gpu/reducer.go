@@ -25,7 +25,7 @@ type reducer struct {
 	compute cuda.Stream
 	overlap bool // reduce during the backward pass
 
-	buffer  cuda.Pointer // float32, cpu.MaxVotes of them votes
+	buffer  cuda.Pointer // float32; the first cpu.MaxVotes are votes
 	cuts    []int        // descending: bucket i is elements cuts[i+1] to cuts[i]
 	buckets []bucket
 
@@ -33,13 +33,13 @@ type reducer struct {
 	hostVotes *cuda.Pinned
 	hostNorms *cuda.Pinned
 
-	// Of the running step.
-	next       int  // the first bucket that is not on its way
-	measure    bool // squared norms of the gradients, before and after they are summed
+	// State of the running step.
+	next       int  // first bucket whose reduction has not started
+	measure    bool // compute squared norms of the gradients, before and after the sum over ranks
 	own, total float64
 }
 
-// bucket is its events: its gradients are final, its all-reduce begins, and ends.
+// bucket has the events of a bucket: its gradients are final, its all-reduce starts, and ends.
 type bucket struct{ final, begin, end cuda.Event }
 
 func newBuckets(device *cuda.Device, n int) (list []bucket, err error) {
@@ -55,7 +55,8 @@ func newBuckets(device *cuda.Device, n int) (list []bucket, err error) {
 	return list, nil
 }
 
-// destroyEvents forgets those that there are; what goes wrong ends with the process.
+// destroyEvents frees the existing events. It ignores errors, since the end of the process frees
+// them, too.
 func destroyEvents(device *cuda.Device, buckets []bucket, others ...cuda.Event) {
 	for _, b := range buckets {
 		others = append(others, b.final, b.begin, b.end)
@@ -71,7 +72,7 @@ func destroyEvents(device *cuda.Device, buckets []bucket, others ...cuda.Event) 
 // is summed start at 2·i·normParts; those after it follow them.
 const normParts = 2048
 
-// plan reserves the reducer's memory, for so many gradients.
+// plan reserves the reducer's memory for this number of gradients.
 func (r *reducer) plan(a *arena, gradients int) {
 	n := cpu.MaxVotes + gradients
 	r.cuts = cpu.Cuts(n)
@@ -81,7 +82,7 @@ func (r *reducer) plan(a *arena, gradients int) {
 
 func (r *reducer) normsBytes() int64 { return 8 * 2 * normParts * int64(len(r.cuts)-1) }
 
-// prepare makes what is not in the arena.
+// prepare allocates everything outside the arena.
 func (r *reducer) prepare() (err error) {
 	device := r.seat.Device
 	if r.hostVotes, err = device.AllocPinned(4 * cpu.MaxVotes); err != nil {
@@ -94,14 +95,14 @@ func (r *reducer) prepare() (err error) {
 	return err
 }
 
-// at is the address of an element.
+// at returns the address of an element.
 func (r *reducer) at(element int) cuda.Pointer { return r.buffer + cuda.Pointer(4*element) }
 
 // begin starts a step.
 func (r *reducer) begin(measure bool) { r.next, r.measure, r.own, r.total = 0, measure, 0, 0 }
 
-// final takes the gradients from an index on as final, once the work that is on the
-// stream has been done.
+// final marks the gradients from an index on as final after the present work of the stream, and
+// starts the reductions that this allows.
 func (r *reducer) final(ctx context.Context, from int) error {
 	for ; r.due(r.next, from); r.next++ {
 		if err := r.reduce(ctx, r.next); err != nil {
@@ -111,13 +112,13 @@ func (r *reducer) final(ctx context.Context, from int) error {
 	return nil
 }
 
-// due reports whether a bucket may be reduced when the gradients from an index on are
-// final. The last one waits for the votes.
+// due reports whether a bucket can be reduced if the gradients from an index on are final. The last
+// bucket waits for the votes.
 func (r *reducer) due(bucket, from int) bool {
 	return r.overlap && bucket < len(r.buckets)-1 && r.cuts[bucket+1] >= cpu.MaxVotes+from
 }
 
-// reduce puts a bucket's all-reduce on its way.
+// reduce starts a bucket's all-reduce.
 func (r *reducer) reduce(ctx context.Context, i int) error {
 	device, stream, b := r.seat.Device, r.seat.Stream, r.buckets[i]
 	from, to := r.cuts[i+1], r.cuts[i]
@@ -143,7 +144,7 @@ func (r *reducer) reduce(ctx context.Context, i int) error {
 	return r.norm(i, 1)
 }
 
-// norm measures the gradients of a bucket, before it is summed (0) or after (1).
+// norm computes the squared norm of a bucket, before (0) or after (1) the sum over ranks.
 func (r *reducer) norm(i, after int) error {
 	if !r.measure {
 		return nil
@@ -202,13 +203,14 @@ func (r *reducer) finish(ctx context.Context, votes []float32) (busy time.Durati
 	return busy, nil
 }
 
-// close gives back what is not in the arena. Nothing may be on the streams.
+// close frees everything outside the arena. The streams must be idle.
 func (r *reducer) close(device *cuda.Device) {
 	freePinned(r.hostVotes, r.hostNorms)
 	destroyEvents(device, r.buckets)
 }
 
-// freePinned frees what there is; what goes wrong ends with the process.
+// freePinned frees the existing buffers. It ignores errors, since the end of the process frees
+// them, too.
 func freePinned(list ...*cuda.Pinned) {
 	for _, p := range list {
 		if p != nil {

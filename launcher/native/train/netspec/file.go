@@ -17,27 +17,26 @@ import (
 	"strings"
 )
 
-// MaxFile bounds a file of a trained model: 256 MiB.
+// MaxFile is the maximum size of a model file: 256 MiB.
 const MaxFile = 256 << 20
 
-// fileVersion rises with every change to what the metadata says.
+// fileVersion increases with every change of the metadata.
 const fileVersion = "1"
 
-// entry is what the header of a file in the safetensors format says of a tensor.
+// entry describes a tensor in the header of a safetensors file.
 type entry struct {
 	Datatype string `json:"dtype"`
 	Shape    []int  `json:"shape"`
-	Offsets  [2]int `json:"data_offsets"` // of its bytes, behind the header
+	Offsets  [2]int `json:"data_offsets"` // first and last byte + 1, counted from the end of the header
 }
 
-// metadata is the file's own key for text about all.
+// metadata is the key for text about the whole file.
 const metadata = "__metadata__"
 
-// Write writes the model in the safetensors format, which other programs read: the
-// length of a header as 8 bytes, little-endian, the header, which is JSON, and the
-// tensors as little-endian single precision
-// (https://github.com/huggingface/safetensors). Its metadata names the model and the
-// shape of an image, and has a SHA-256 of everything.
+// Write writes the model in the safetensors format, which other programs can read: the length of
+// the header as 8 bytes, little-endian; the header as JSON; and the tensors in single precision,
+// little-endian (https://github.com/huggingface/safetensors). The metadata has the model's name,
+// the shape of an image, and a SHA-256 of the content.
 func (t *Trained) Write(w io.Writer) error {
 	header, at := map[string]any{metadata: t.metadata()}, 0
 	for _, tensor := range t.Tensors {
@@ -49,7 +48,7 @@ func (t *Trained) Write(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	text = append(text, bytes.Repeat([]byte(" "), -len(text)&7)...) // the tensors are then aligned
+	text = append(text, bytes.Repeat([]byte(" "), -len(text)&7)...) // align the tensors
 	if _, err := w.Write(append(binary.LittleEndian.AppendUint64(nil, uint64(len(text))), text...)); err != nil {
 		return err
 	}
@@ -69,7 +68,7 @@ func (t *Trained) metadata() map[string]string {
 	}
 }
 
-// digest is of all that a Trained says.
+// digest returns the SHA-256 of all fields of a Trained.
 func (t *Trained) digest() string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q %d %d %d %d\n", t.Model, t.Classes, t.Height, t.Width, t.Channels)
@@ -88,7 +87,7 @@ func littleEndian(list []float32) []byte {
 	return text
 }
 
-// Parse reads what Write wrote. Anything else is an error, damage included.
+// Parse reads a file that Write wrote. Any other or damaged file is an error.
 func Parse(file []byte) (*Trained, error) {
 	if len(file) < 8 {
 		return nil, errors.New("not a model that scalebench saved: there is no header")
@@ -127,8 +126,7 @@ func Parse(file []byte) (*Trained, error) {
 	return t, nil
 }
 
-// tensors takes those of the header from the data, in the order in which they lie
-// there.
+// tensors reads the tensors in the header from the data, in the order of the data.
 func (t *Trained) tensors(header map[string]json.RawMessage, data []byte) error {
 	type named struct {
 		name string

@@ -9,8 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// small is a model of a few numbers. Nothing here looks at whether they are those of
-// its name.
+// small returns a model of a few numbers. These tests do not check whether they match its name.
 func small() *Trained {
 	return &Trained{Model: "cnn", Classes: 10, Height: 32, Width: 16, Channels: 3, Tensors: []Tensor{
 		{Name: "layer2.weight", Shape: []int{2, 3}, Data: []float32{1, 2, 3, 4, -5, 1e-40}},
@@ -72,7 +71,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// What is wrong with a file is said.
+// The error says what is wrong with a file.
 func TestParseRefuses(t *testing.T) {
 	file := string(written(t, small()))
 	change := func(old, other string) string {

@@ -2,24 +2,24 @@ package netspec
 
 import "fmt"
 
-// Trained is a model with the numbers that training gave it.
+// Trained is a trained model.
 type Trained struct {
-	Model   string // by the name that a study gives it
+	Model   string // name of the model, as in workload.model
 	Classes int
 	// Height, Width and Channels are the shape of an image.
 	Height, Width, Channels int
 	Tensors                 []Tensor // parameters, and statistics of batch normalisation
 }
 
-// A Tensor is numbers by a name, in row-major order.
+// A Tensor is a named array in row-major order.
 type Tensor struct {
-	Name  string // of its layer, from 1, and its place there: layer3.weight
+	Name  string // layer number, from 1, and role: layer3.weight
 	Shape []int
 	Data  []float32
 }
 
-// Fill copies the tensors of a trained model into others of the same names and
-// shapes, in the same order. What does not fit is an error.
+// Fill copies the tensors of a trained model into the given ones, which must have the same names,
+// shapes and order.
 func (t *Trained) Fill(into []Tensor) error {
 	if len(t.Tensors) != len(into) {
 		return fmt.Errorf("%d tensors; %s has %d", len(t.Tensors), t.Model, len(into))

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The assembly is what its generator writes: nobody has edited it, nor forgotten
-// to generate it again.
+// The checked-in assembly equals the generator's output, so that it was not edited, and is up to
+// date.
 func TestAssemblyIsGenerated(t *testing.T) {
 	dir := t.TempDir()
 	const code, stubs = "kernels_amd64.s", "stubs_amd64.go"

@@ -4,7 +4,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/gpu/cuda"
 )
 
-// Bias adds a number to each column, and then cuts off at zero if asked to.
+// Bias adds a number to each column, and then applies a ReLU if requested.
 type Bias struct {
 	From          cuda.Pointer // [Rows][Columns]
 	Bias          cuda.Pointer // [Columns]
@@ -19,7 +19,7 @@ func (s *Set) Bias(stream cuda.Stream, args Bias) error {
 	return launch(s, a, a.size(args.Rows, args.Columns), stream, &args)
 }
 
-// BiasGradient rounds the sum of the rows that ColumnSums or SumRows left.
+// BiasGradient sums the rows that ColumnSums or SumRows computed, and rounds the result to float32.
 type BiasGradient struct {
 	From          cuda.Pointer // [Rows][Columns] float64
 	To            cuda.Pointer // [Columns]
@@ -33,14 +33,14 @@ func (s *Set) BiasGradient(stream cuda.Stream, args BiasGradient) error {
 	return launch(s, a, a.size(args.Columns), stream, &args)
 }
 
-// CrossEntropy computes each image's softmax cross-entropy, −log of the probability that its logits
-// give to its label, and whether no other class is likelier; among equals the first counts. The
+// CrossEntropy computes each image's softmax cross-entropy, −log of the probability of its label,
+// and whether its label is the likeliest class (the first one, among equally likely classes). The
 // loss of a label outside the classes is NaN.
 type CrossEntropy struct {
 	Logits          cuda.Pointer // [Images][Classes]
 	Labels          cuda.Pointer // [Images] uint8
-	Gradient        cuda.Pointer // [Images][Classes]: Scale times that by the logits; 0: not wanted
-	To              cuda.Pointer // [Images][2] float64: the loss, and 1 if it is right, else 0
+	Gradient        cuda.Pointer // [Images][Classes]: Scale times the gradient by the logits; 0: not computed
+	To              cuda.Pointer // [Images][2] float64: the loss, and 1 for a right classification, else 0
 	Scale           float32
 	Images, Classes int32
 }

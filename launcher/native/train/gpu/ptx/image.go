@@ -4,12 +4,12 @@ import (
 	"github.com/scalebench/scalebench/launcher/gpu/cuda"
 )
 
-// Decode makes of a data set's bytes what a network reads: each image is a window of
-// itself in a margin of zeros, perhaps mirrored, and normalised.
+// Decode converts a data set's bytes to the network's input: it crops each image from its
+// zero-padded version, may mirror it, and normalises it.
 type Decode struct {
 	From    cuda.Pointer // [image][channel][line][point] byte
-	Changes cuda.Pointer // [image][3] byte: the window's point and line in the margin, and 1 if it is mirrored
-	Values  cuda.Pointer // [channel][256]: what a byte is
+	Changes cuda.Pointer // [image][3] byte: offset of the window in points and lines, and 1 if mirrored
+	Values  cuda.Pointer // [channel][256]: the normalised value of each byte
 	To      cuda.Pointer // images of Shape
 	Shape   Shape
 	Margin  int32
@@ -24,9 +24,9 @@ func (s *Set) Decode(stream cuda.Stream, args Decode) error {
 	return launch(s, a, a.size(args.Shape.dimensions()...), stream, &args)
 }
 
-// Im2col gathers what each pixel of a 3×3 convolution's output sees: rows of
-// [tap y][tap x][in channel], 0 in the margin. Their product with the transpose of the
-// weights, [out channel][tap y][tap x][in channel], is the output.
+// Im2col copies the inputs of each output pixel of a 3×3 convolution into a row [tap y][tap x][in
+// channel], with zeros for the padding. The product of these rows with the transposed weights, [out
+// channel][tap y][tap x][in channel], is the convolution's output.
 type Im2col struct {
 	From   cuda.Pointer // images of In; a multiple of 16, as To, if their channels are multiples of 4
 	To     cuda.Pointer // [pixel of Out][9·In.Channels]
@@ -95,7 +95,7 @@ func (s *Set) Col2im(stream cuda.Stream, args Col2im) error {
 	return launch(s, a, a.size(args.In.dimensions()...), stream, &args)
 }
 
-// Pool computes the mean of each channel over an image.
+// Pool computes the mean of each channel over each image.
 type Pool struct {
 	From  cuda.Pointer // images of Shape
 	To    cuda.Pointer // [image][channel]

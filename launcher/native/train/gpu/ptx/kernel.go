@@ -1,19 +1,18 @@
-// Package ptx is what the trainer computes on a GPU beside products of matrices:
-// convolutions as products, batch normalisation, loss, optimisers. Layouts, formulas
-// and precision are those of the trainer on CPUs (package cpu), so that both engines
-// read and write the same parameters.
+// Package ptx has the trainer's GPU kernels, for everything except matrix products: preparing
+// convolutions as products, batch normalisation, loss and optimisers. Layouts, formulas and
+// precision are the same as on CPUs (package cpu), so that both engines can use the same
+// parameters.
 //
-// The kernels are CUDA, in source; clang compiles them to PTX, which is checked in
-// (kernels.ptx) and which the driver of a GPU compiles for it when it is loaded. So
-// neither building nor running needs CUDA's toolkit. make kernels compiles them again.
+// The kernels are written in CUDA. clang compiles them to PTX, which is checked in (kernels.ptx);
+// the GPU's driver compiles the PTX at load time. So CUDA's toolkit is needed neither to build nor
+// to run. `make kernels` compiles the kernels again.
 //
-// Each kernel has a struct here with its arguments, in the layout of the C struct: the
-// addresses, then the sizes. All elements are float32 unless said otherwise. A method
-// of Set checks them, as far as that is possible without knowing what is where, and
-// puts the kernel on a stream; it does not wait. Of every array there may be up to
-// MostElements.
+// Each kernel has a struct here with its arguments, in the layout of the C struct: the addresses,
+// then the sizes. All elements are float32 unless stated otherwise. A method of Set checks the
+// arguments, as far as possible without knowing the memory layout, and launches the kernel on a
+// stream without waiting. Every array may have up to MostElements elements.
 //
-// Nothing here depends on how threads happen to run: equal inputs give equal bits.
+// Results do not depend on the order of threads: equal inputs give equal bits.
 package ptx
 
 import (
@@ -31,25 +30,24 @@ import (
 //go:embed kernels.ptx
 var files embed.FS
 
-// Source is a folder with the kernels' PTX: what the double of CUDA's driver is built
-// with.
+// Source returns a folder with the kernels' PTX, from which the fake CUDA driver is built.
 func Source() fs.FS { return files }
 
 func ptx() ([]byte, error) { return files.ReadFile("kernels.ptx") }
 
-// A Set is the kernels, loaded on a device.
+// A Set has the kernels, loaded on a device.
 type Set struct {
-	// Launched is called after each launch; nil: it is not.
+	// Launched, if not nil, is called after each launch.
 	Launched func(Launch)
 
 	device    *cuda.Device
 	functions map[string]cuda.Function
 }
 
-// A Launch is one kernel put on a stream.
+// A Launch is one launch of a kernel on a stream.
 type Launch struct {
 	Kernel    string
-	Blocks    int64 // of cuda.BlockSize threads
+	Blocks    int64 // number of blocks of cuda.BlockSize threads
 	Arguments any   // a pointer to the kernel's struct
 }
 
@@ -106,7 +104,7 @@ func (a *arguments) need(addresses ...cuda.Pointer) {
 	}
 }
 
-// aligned refuses addresses that no four elements may be read from together.
+// aligned checks that addresses are aligned for reading four elements at once.
 func (a *arguments) aligned(addresses ...cuda.Pointer) {
 	for i, p := range addresses {
 		if p%16 != 0 {
@@ -137,7 +135,7 @@ func (a *arguments) chunks(rows, chunk int32) int32 {
 	return Chunks(rows, chunk)
 }
 
-// launch puts a kernel on a stream, unless its arguments were refused.
+// launch launches a kernel on a stream, unless its arguments are invalid.
 func launch[A any](s *Set, a *arguments, threads int64, stream cuda.Stream, args *A) error {
 	if a.err != nil {
 		return a.err

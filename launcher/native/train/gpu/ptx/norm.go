@@ -9,11 +9,11 @@ import (
 //
 //	z = scale·(y − mean)/√(variance + ε) + shift
 //
-// Forward it is Moments, SumRows, NormStatistics (or, in evaluation, NormAverages
-// alone) and Normalise; backward Rectify, GradientMoments, SumRows,
+// The forward pass consists of Moments, SumRows, NormStatistics (in evaluations, only NormAverages)
+// and Normalise. The backward pass consists of Rectify, GradientMoments, SumRows,
 // NormGradientCoefficients and NormGradient.
 
-// Moments sums each channel, and its squares, over chunks of rows.
+// Moments computes the sum and the sum of squares of each channel over chunks of rows.
 type Moments struct {
 	From                  cuda.Pointer // [Rows][Channels]
 	To                    cuda.Pointer // [chunk][2·Channels] float64: sums, then sums of squares
@@ -32,17 +32,17 @@ func (a *arguments) moments(rows, channels, chunk int32) int64 {
 	return a.size(a.chunks(rows, chunk), 2, channels) / 2
 }
 
-// NormStatistics makes of the sums what Normalise takes, and moves the running
-// averages, in which the variance is the unbiased one.
+// NormStatistics computes the coefficients of Normalise from the sums, and updates the running
+// averages. Their variance is the unbiased one.
 type NormStatistics struct {
-	Sums                         cuda.Pointer // [Rows][2·Channels] float64, of which it takes the sum
+	Sums                         cuda.Pointer // [Rows][2·Channels] float64, whose rows it sums
 	Scale, Shift                 cuda.Pointer // parameters
 	RunningMean, RunningVariance cuda.Pointer
 	Inverse                      cuda.Pointer // [Channels] float64: 1/√(variance + ε)
 	Coefficients                 cuda.Pointer // [3][Channels]: means, scales, shifts
-	Count                        float64      // values of a channel, on all ranks whose sums these are
+	Count                        float64      // values per channel, over all ranks included in Sums
 	Epsilon                      float64
-	Momentum                     float32 // weight of this batch in the averages
+	Momentum                     float32 // weight of this batch in the running averages
 	Rows, Channels               int32
 }
 
@@ -60,7 +60,7 @@ func (a *arguments) count(n float64) {
 	}
 }
 
-// NormAverages makes what Normalise takes of the running averages.
+// NormAverages computes the coefficients of Normalise from the running averages.
 type NormAverages struct {
 	RunningMean, RunningVariance cuda.Pointer
 	Scale, Shift                 cuda.Pointer // parameters
@@ -75,12 +75,12 @@ func (s *Set) NormAverages(stream cuda.Stream, args NormAverages) error {
 	return launch(s, a, a.size(3, args.Channels)/3, stream, &args)
 }
 
-// Normalise is the outcome of a unit:
+// Normalise computes the outcome of a unit:
 //
 //	to = max(scale·(y − mean) + shift + shortcut, 0)
 //
-// The shortcut, if any, is option A of He et al. 2016: every Stride-th pixel of every
-// Stride-th line of other images, and channels of zeros on both sides of theirs.
+// The shortcut, if any, is option A of He et al. 2016: every Stride-th pixel of every Stride-th
+// line of another layer's output, with channels of zeros added on both sides.
 type Normalise struct {
 	From          cuda.Pointer // y, images of Shape
 	Coefficients  cuda.Pointer // [3][Channels]
@@ -100,7 +100,7 @@ func (s *Set) Normalise(stream cuda.Stream, args Normalise) error {
 	return launch(s, a, a.size(args.Shape.dimensions()...), stream, &args)
 }
 
-// shortcut refuses one that images of a shape cannot be of others.
+// shortcut checks that images of shape from can be a shortcut to images of shape to.
 func (a *arguments) shortcut(from, to Shape, stride int32) {
 	a.size(from.dimensions()...)
 	a.size(to.dimensions()...)
@@ -109,17 +109,17 @@ func (a *arguments) shortcut(from, to Shape, stride int32) {
 	}
 }
 
-// Rectify is the backward pass of the ReLU: the gradient that arrives at an outcome
-// and, if the outcome is another unit's shortcut, what comes back through that; 0
-// where the outcome is not positive.
+// Rectify is the backward pass of the ReLU. The result is the gradient by the outcome, plus the one
+// through the shortcut if the outcome is another unit's shortcut, and 0 where the outcome is not
+// positive.
 type Rectify struct {
 	From      cuda.Pointer // gradient by the outcome, images of Shape
 	Outcome   cuda.Pointer // images of Shape
-	User      cuda.Pointer // gradient that Rectify made for that unit, images of UserShape, or 0
+	User      cuda.Pointer // Rectify's result for the unit with the shortcut, images of UserShape, or 0
 	To        cuda.Pointer // images of Shape; may be From
 	Shape     Shape
 	UserShape Shape
-	Stride    int32 // between the pixels that the shortcut took
+	Stride    int32 // distance between the shortcut's pixels
 }
 
 func (s *Set) Rectify(stream cuda.Stream, args Rectify) error {
@@ -134,8 +134,8 @@ func (s *Set) Rectify(stream cuda.Stream, args Rectify) error {
 	return launch(s, a, a.size(args.Shape.dimensions()...), stream, &args)
 }
 
-// GradientMoments sums the gradient g of each channel, and g·(y − mean), over chunks
-// of rows.
+// GradientMoments computes the sums of the gradient g and of g·(y − mean) of each channel over
+// chunks of rows.
 type GradientMoments struct {
 	Gradient, From        cuda.Pointer // g and y, [Rows][Channels]
 	Mean                  cuda.Pointer // [Channels]
@@ -149,9 +149,9 @@ func (s *Set) GradientMoments(stream cuda.Stream, args GradientMoments) error {
 	return launch(s, a, a.moments(args.Rows, args.Channels, args.Chunk), stream, &args)
 }
 
-// NormGradientCoefficients sets the gradients of scale and shift, which are this
-// rank's share, and what NormGradient takes. With statistics of all ranks' batches,
-// All are the sums over the ranks; else they are Own. With x̂ = (y − mean)/√(variance + ε),
+// NormGradientCoefficients computes this rank's share of the gradients of scale and shift, and the
+// coefficients of NormGradient. If the statistics are over all ranks' batches, All has the sums
+// over the ranks; otherwise it equals Own. With x̂ = (y − mean)/√(variance + ε),
 //
 //	∂/∂shift = Σg, ∂/∂scale = Σg·x̂
 //	∂/∂y = scale/√(variance + ε) · (g − Σg/count − x̂·Σ(g·x̂)/count)
@@ -176,7 +176,7 @@ func (s *Set) NormGradientCoefficients(stream cuda.Stream, args NormGradientCoef
 	return launch(s, a, a.size(4, args.Channels)/4, stream, &args)
 }
 
-// NormGradient is the gradient by y.
+// NormGradient computes the gradient by y.
 type NormGradient struct {
 	Gradient, From cuda.Pointer // g and y, [Rows][Channels]
 	Coefficients   cuda.Pointer // [4][Channels]

@@ -6,20 +6,20 @@ import (
 	"github.com/scalebench/scalebench/launcher/gpu/cuda"
 )
 
-// Sums over a batch take three steps: a kernel such as Moments or ColumnSums makes a
-// row of sums for each chunk of so many rows; SumRows makes fewer of those rows; and
-// the kernel that uses the sums adds up the few that are left, in order. With chunks
-// of Chunk(rows) in both steps, no thread of the three adds up more than that many.
+// Sums over a batch are computed in three steps. A kernel such as Moments or ColumnSums computes a
+// row of sums for each chunk of rows. SumRows does the same with these rows. The kernel that uses
+// the sums adds up the remaining rows, in order. If both steps use chunks of Chunk(rows) rows, no
+// thread adds up more than that many values.
 
 // Chunk returns the cube root of the rows, rounded up.
 func Chunk(rows int32) int32 {
 	return max(int32(math.Ceil(math.Cbrt(float64(rows)))), 1)
 }
 
-// Chunks returns how many chunks of chunk rows there are in rows.
+// Chunks returns the number of chunks in rows.
 func Chunks(rows, chunk int32) int32 { return (rows-1)/chunk + 1 }
 
-// ColumnSums sums each column over chunks of rows.
+// ColumnSums computes the sum of each column over chunks of rows.
 type ColumnSums struct {
 	From                 cuda.Pointer // [Rows][Columns]
 	To                   cuda.Pointer // [chunk][Columns] float64

@@ -9,7 +9,7 @@ import (
 //	v ← momentum·v + (g + decay·w)
 //	w ← w − rate·v
 //
-// Each operation is rounded by itself, as on CPUs.
+// Each operation is rounded separately, as on CPUs.
 type SGD struct {
 	Weights, Velocity, Gradients cuda.Pointer // [Count]
 	Count                        int32
@@ -34,7 +34,7 @@ func (s *Set) SGD(stream cuda.Stream, args SGD) error {
 type Adam struct {
 	Weights, Mean, Squares, Gradients cuda.Pointer // [Count]
 	Count                             int32
-	Beta1, Rest1, Beta2, Rest2        float32 // and 1 less each
+	Beta1, Rest1, Beta2, Rest2        float32 // 1 − β₁ and 1 − β₂ follow their β
 	Coupled, Keep                     float32
 	Size, Root, Epsilon               float32
 }
@@ -45,7 +45,7 @@ func (s *Set) Adam(stream cuda.Stream, args Adam) error {
 	return launch(s, a, a.size(args.Count), stream, &args)
 }
 
-// ToBfloat16 rounds to the nearest bfloat16, and of two equally near to the even one.
+// ToBfloat16 rounds to the nearest bfloat16, ties to even.
 type ToBfloat16 struct {
 	From  cuda.Pointer // [Count]
 	To    cuda.Pointer // [Count] bfloat16
@@ -58,7 +58,7 @@ func (s *Set) ToBfloat16(stream cuda.Stream, args ToBfloat16) error {
 	return launch(s, a, a.size(args.Count), stream, &args)
 }
 
-// FromBfloat16 is exact.
+// FromBfloat16 converts to float32, which is exact.
 type FromBfloat16 struct {
 	From  cuda.Pointer // [Count] bfloat16
 	To    cuda.Pointer // [Count]
