@@ -176,6 +176,63 @@ func TestLinks(t *testing.T) {
 	}
 }
 
+// commandLine finds a use of scalebench: a line of a block of code, or a quotation.
+var commandLine = regexp.MustCompile("(?m)(?:^\\s*(?:\\$ )?|`)(?:\\./|bin/)*scalebench ([^\n`]*)")
+
+// Each command line in the documents is one that the program's own parser takes.
+func TestCommandLines(t *testing.T) {
+	app, read := newApp(&session{}), 0
+	for file, text := range documents(t, "../../README.md", "../../docs/*.md", "../../docs/*/*.md", "../../examples/*/*.md") {
+		for _, m := range commandLine.FindAllStringSubmatch(text, -1) {
+			words, ok := shellWords(m[1])
+			if !ok || len(words) == 0 {
+				continue
+			}
+			read++
+			line, err := parse(app, words)
+			if err == nil && len(words) > 1 { // a command's name alone is a mention
+				err = line.check(app)
+			}
+			if err != nil {
+				t.Errorf("%s: scalebench %s: %v", file, m[1], err)
+			}
+		}
+	}
+	if read < 100 {
+		t.Errorf("only %d command lines were found", read)
+	}
+}
+
+// shellWords splits a command line up to a comment, pipe, redirection or next command. ok is false
+// if a part is left out ("…") or a quotation does not end on the line.
+func shellWords(text string) (words []string, ok bool) {
+	word, quote, open := "", rune(0), false
+	end := func() {
+		if open {
+			words = append(words, word)
+		}
+		word, open = "", false
+	}
+	for _, r := range text + " " {
+		switch {
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote == 0 && (r == '\'' || r == '"'):
+			quote, open = r, true
+		case quote == 0 && r == ' ':
+			end()
+		case quote == 0 && (r == '#' && !open || strings.ContainsRune("|>;&", r)):
+			end()
+			return words, true
+		case r == '…' || r == '[' && quote == 0 && !open:
+			return nil, false
+		default:
+			word, open = word+string(r), true
+		}
+	}
+	return words, quote == 0
+}
+
 // documents are the texts of the files that the patterns fit; each fits some.
 func documents(t *testing.T, patterns ...string) map[string]string {
 	t.Helper()
