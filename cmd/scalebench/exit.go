@@ -57,18 +57,27 @@ func usagef(format string, a ...any) error {
 // runsFailedError reports that the command worked but some runs have no good result.
 type runsFailedError struct {
 	failed, cancelled, total int
+	cause                    string // most frequent cause, if more than one run failed for it
+	share                    int    // number of runs that failed for it
 	hint                     string
 }
 
 func (e *runsFailedError) Error() string {
 	of := number.Count(e.total, "run")
-	switch {
-	case e.cancelled == 0:
-		return fmt.Sprintf("%d of %s failed", e.failed, of)
-	case e.failed == 0:
+	if e.failed == 0 && e.cancelled > 0 {
 		return fmt.Sprintf("%d of %s cancelled", e.cancelled, of)
 	}
-	return fmt.Sprintf("%d of %s failed, %d cancelled", e.failed, of, e.cancelled)
+	text := fmt.Sprintf("%d of %s failed", e.failed, of)
+	if e.cancelled > 0 {
+		text += fmt.Sprintf(", %d cancelled", e.cancelled)
+	}
+	switch {
+	case e.cause == "":
+		return text
+	case e.share == e.failed:
+		return text + ", all for one reason: " + e.cause
+	}
+	return fmt.Sprintf("%s, %d for one reason: %s", text, e.share, e.cause)
 }
 
 // checksFailedError reports that doctor found problems to fix first.

@@ -44,6 +44,8 @@ func TestReport(t *testing.T) {
 		{&usageError{err: errors.New("no base"), hint: "Run it first."}, "scalebench: no base\nRun it first.\n"},
 		{&runsFailedError{failed: 2, total: 5, hint: "See show RUN."}, "scalebench: 2 of 5 runs failed\nSee show RUN.\n"},
 		{&runsFailedError{cancelled: 5, total: 6, hint: "Retry."}, "scalebench: 5 of 6 runs cancelled\nRetry.\n"},
+		{&runsFailedError{failed: 5, total: 6, cause: "exit code 1", share: 5}, "scalebench: 5 of 6 runs failed, all for one reason: exit code 1\n"},
+		{&runsFailedError{failed: 5, cancelled: 1, total: 6, cause: "exit code 1", share: 3}, "scalebench: 5 of 6 runs failed, 1 cancelled, 3 for one reason: exit code 1\n"},
 		{&runsFailedError{failed: 1, cancelled: 2, total: 6}, "scalebench: 1 of 6 runs failed, 2 cancelled\n"},
 		{errors.New("first\nsecond \x1b[31m"), "scalebench: first\nsecond \\x1b[31m\n"},
 	} {

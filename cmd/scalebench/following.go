@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/study"
@@ -19,13 +22,20 @@ type watch struct {
 	s      *session
 	what   string
 	bar    *progress
-	total  int                       // to start and in progress
-	failed map[string]metrics.Status // runs without a good result, with their status
-	again  string                    // how to repeat failed runs
+	total  int                   // to start and in progress
+	failed map[string]runFailure // runs without a good result, by name
+	again  string                // how to repeat failed runs
+}
+
+// A runFailure is how a run ended without a good result.
+type runFailure struct {
+	status      metrics.Status
+	cause, hint string // "" if unknown
+	log         string // path of its log or folder
 }
 
 func newWatch(s *session, what, again string) *watch {
-	return &watch{s: s, what: what, bar: &progress{s: s}, failed: map[string]metrics.Status{}, again: again}
+	return &watch{s: s, what: what, bar: &progress{s: s}, failed: map[string]runFailure{}, again: again}
 }
 
 // found shows the numbers of runs to start and in progress; Drive calls it.
@@ -79,12 +89,13 @@ func (w *watch) ended(state launcher.State) {
 	case state.Status == metrics.OutOfMemory && state.Point.ExhaustionTells():
 		line += "\n  this layout does not fit in memory: that is its result, and its other repeats are not run"
 	default:
-		w.failed[run] = state.Status
-		if state.Status != metrics.Cancelled { // its log has no reason
-			line += "\n  " + cmp.Or(state.Log(), state.Run.Path())
+		f := runFailure{state.Status, state.Detail, worker.Hint(state.Status, state.Detail, state.Point.Lengths()), cmp.Or(state.Log(), state.Run.Path())}
+		w.failed[run] = f
+		if f.status != metrics.Cancelled { // its log has no reason
+			line += "\n  " + f.log
 		}
-		if hint := worker.Hint(state.Status, state.Detail, state.Point.Lengths()); hint != "" {
-			line += "\n  " + hint
+		if f.hint != "" {
+			line += "\n  " + f.hint
 		}
 	}
 	w.bar.advance(1)
@@ -99,15 +110,35 @@ func (w *watch) verdict() error {
 	e := &runsFailedError{cancelled: w.cancelled(), total: max(w.total, len(w.failed)), hint: w.again}
 	if e.failed = len(w.failed) - e.cancelled; e.failed > 0 {
 		e.hint = "`scalebench logs RUN` prints a run's log. " + w.again
+		if n, f := w.shared(); n > 1 {
+			e.cause, e.share = f.cause, n
+			e.hint = "A log: " + f.log + "\n" + strings.TrimSpace(f.hint+" "+w.again)
+		}
 	}
 	return e
+}
+
+// shared returns the most frequent cause of the failures, by one of the runs that failed for
+// it, and their number.
+func (w *watch) shared() (most int, of runFailure) {
+	count := map[string]int{}
+	for _, run := range slices.Sorted(maps.Keys(w.failed)) {
+		f := w.failed[run]
+		if f.cause == "" || f.status == metrics.Cancelled {
+			continue
+		}
+		if count[f.cause]++; count[f.cause] > most {
+			most, of = count[f.cause], f
+		}
+	}
+	return most, of
 }
 
 // cancelled returns how many runs were cancelled.
 func (w *watch) cancelled() int {
 	n := 0
-	for _, status := range w.failed {
-		if status == metrics.Cancelled {
+	for _, f := range w.failed {
+		if f.status == metrics.Cancelled {
 			n++
 		}
 	}

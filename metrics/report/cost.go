@@ -176,8 +176,9 @@ func energyNotes(rows []cost.Row, o cost.Options) []string {
 		return nil
 	}
 	var notes []string
+	var without lacking
 	if known && o.Energy.Set() {
-		notes = append(notes, "Energy: "+o.Energy.String()+"; beside the cost, which is not changed by it.")
+		notes = append(notes, "Energy: "+o.Energy.String()+"; the cost does not include it.")
 	}
 	if unknown := o.Energy.Unknown(); known && unknown != "" {
 		notes = append(notes, "Energy has no "+strings.Replace(unknown, "a price", "price", 1)+": the site file does not say.")
@@ -189,10 +190,10 @@ func energyNotes(rows []cost.Row, o cost.Options) []string {
 			}
 		}
 		if r.WhyNoEnergy != "" {
-			notes = append(notes, number.Absent+" "+o.Name(r)+": no energy: "+r.WhyNoEnergy+".")
+			without.add(o.Name(r), "no energy: "+r.WhyNoEnergy)
 		}
 	}
-	return notes
+	return append(notes, without.notes(len(rows))...)
 }
 
 func costTargets(rows []cost.Row) []measure.Target {
@@ -228,34 +229,35 @@ func targetCost(r cost.Row, target measure.Target, show func(*scaling.Estimate, 
 
 // costNotes returns notes that explain the values, the prices and the baselines.
 func costNotes(rows []cost.Row, currency string, o cost.Options) []string {
-	var prices, bases, matched, without []string
+	var prices, bases, matched []string
+	var without lacking
 	once := func(list *[]string, s string) {
 		if !slices.Contains(*list, s) {
 			*list = append(*list, s)
 		}
 	}
 	for _, r := range rows {
-		about := number.Absent + " " + o.Name(r)
+		about := o.Name(r)
 		if r.Rate != nil {
 			for _, p := range r.Rate.Parts {
 				once(&prices, p.Price.String())
 			}
 		}
 		if r.Why != "" {
-			once(&without, about+": "+r.Why+".")
+			without.add(about, r.Why)
 		}
 		if r.WhyNoValue != "" {
-			once(&without, about+": "+r.WhyNoValue+".")
+			without.add(about, r.WhyNoValue)
 		}
 		if r.WhyNoBase != "" {
-			once(&without, about+": no baseline: "+r.WhyNoBase+".")
+			without.add(about, "no baseline: "+r.WhyNoBase)
 		} else if r.Base != "" {
 			once(&bases, r.Base)
 		}
 		switch m := r.Matched; {
 		case m == nil || m.Why != "" && m.Why == r.WhyNoBase:
 		case m.Why != "":
-			once(&without, about+": no gain at equal cost an hour: "+m.Why+".")
+			without.add(about, "no gain at equal cost an hour: "+m.Why)
 		case m.Base != o.Name(r):
 			once(&matched, fmt.Sprintf("%s (%s) over %s (%s)", o.Name(r), number.Significant(r.Rate.PerHour()), m.Base, number.Significant(m.BasePerHour)))
 		}
@@ -279,7 +281,43 @@ func costNotes(rows []cost.Row, currency string, o cost.Options) []string {
 	if matched != nil {
 		notes = append(notes, fmt.Sprintf("Gain at equal cost an hour: how many times as many %s the same money buys, over as much of the baseline as costs about the same (within %g %%; in %s an hour): %s.", o.Bought(), 100*cost.MatchedWithin, currency, strings.Join(matched, "; ")))
 	}
-	return append(append(notes, energyNotes(rows, o)...), without...)
+	return append(append(notes, energyNotes(rows, o)...), without.notes(len(rows))...)
+}
+
+// lacking records why rows have no value, one note per reason.
+type lacking struct {
+	reasons []string
+	rows    map[string][]string // names of the rows by reason
+}
+
+func (l *lacking) add(row, reason string) {
+	if l.rows == nil {
+		l.rows = map[string][]string{}
+	}
+	if l.rows[reason] == nil {
+		l.reasons = append(l.reasons, reason)
+	}
+	if !slices.Contains(l.rows[reason], row) {
+		l.rows[reason] = append(l.rows[reason], row)
+	}
+}
+
+// notes returns a note for each reason. all is the number of rows in the table.
+func (l *lacking) notes(all int) []string {
+	var list []string
+	for _, reason := range l.reasons {
+		about := number.Absent + " "
+		switch names := l.rows[reason]; {
+		case len(names) == all && all > 1:
+			about += "all rows"
+		case len(names) > 3:
+			about += fmt.Sprintf("%s and %d other rows", names[0], len(names)-1)
+		default:
+			about += strings.Join(names, "; ")
+		}
+		list = append(list, about+": "+reason+".")
+	}
+	return list
 }
 
 // frontNote returns a note on what the Pareto front is of; "" if the user asked about no measure.

@@ -3,6 +3,7 @@ package query
 import (
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/metrics"
@@ -28,7 +29,11 @@ func Folded(states []launcher.State, planned []launcher.Unbegun) *table.Table {
 		if n < leastFolded {
 			n = 1
 		}
-		folded.Add(slices.Insert(common(t.Rows[i:i+n], path.Join(rows[i].point.Study, rows[i].point.ID)), 1, any(n))...)
+		name := path.Join(rows[i].point.Study, rows[i].point.ID)
+		if rows[i].unreadable() { // its point may be unknown
+			name = pattern(t.Rows[i : i+n])
+		}
+		folded.Add(slices.Insert(common(t.Rows[i:i+n], name), 1, any(n))...)
 		i += n
 	}
 	if len(folded.Rows) == len(rows) {
@@ -39,6 +44,9 @@ func Folded(states []launcher.State, planned []launcher.Unbegun) *table.Table {
 
 // alike reports whether two rows belong to the same point and show the same state.
 func (r row) alike(other row) bool {
+	if r.unreadable() && other.unreadable() {
+		return r.point.Study == other.point.Study && detailOf(r.state) == detailOf(other.state)
+	}
 	if r.id() != other.id() || (r.state == nil) != (other.state == nil) {
 		return false
 	}
@@ -49,12 +57,29 @@ func (r row) alike(other row) bool {
 	return a.Status == b.Status && a.Detail == b.Detail && a.Status != metrics.Running && a.Err == nil && b.Err == nil && reasonOf(a) == reasonOf(b)
 }
 
+func (r row) unreadable() bool { return r.state != nil && r.state.Err != nil }
+
 // reasonOf returns the scheduler's reason why a run is waiting; "" if it is not waiting.
 func reasonOf(s *launcher.State) string {
 	if s.Job == nil {
 		return ""
 	}
 	return s.Job.Reason
+}
+
+// pattern returns the common beginning of the runs' names, followed by a star.
+func pattern(rows [][]any) string {
+	first, _ := rows[0][0].(string)
+	last := first
+	for _, row := range rows {
+		name, _ := row[0].(string)
+		first, last = min(first, name), max(last, name)
+	}
+	n := 0
+	for n < min(len(first), len(last)) && first[n] == last[n] {
+		n++
+	}
+	return first[:strings.LastIndexAny(first[:n], "-/")+1] + "*"
 }
 
 // common combines rows into one. It keeps the cells that are equal in all rows, empties the

@@ -3,6 +3,7 @@ package query
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/study"
@@ -67,7 +68,7 @@ func status(rows []row, keys []string) *table.Table {
 				reason = nil
 			}
 		}
-		detail := s.Detail
+		detail := detailOf(s)
 		if detail == reason {
 			detail = "" // avoid showing it twice
 		}
@@ -90,6 +91,15 @@ func status(rows []row, keys []string) *table.Table {
 			[]any{table.NonZero(r.point.Workers), string(s.Status), job, word, reason, epoch, step, rate, accuracy, table.NonZero(detail), table.NonZero(r.point.Framework)})...)
 	}
 	return t
+}
+
+// detailOf returns what is known about a run's state. The path of a run that cannot be read is
+// left out, because its row names the run.
+func detailOf(s *launcher.State) string {
+	if s.Err == nil {
+		return s.Detail
+	}
+	return strings.ReplaceAll(s.Detail, s.Run.Path()+"/", "")
 }
 
 // A row is an attempt, or a planned run without an attempt.

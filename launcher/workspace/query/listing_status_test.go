@@ -1,6 +1,9 @@
 package query
 
 import (
+	"errors"
+	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/scalebench/scalebench/launcher"
@@ -53,5 +56,27 @@ func TestStatusReason(t *testing.T) {
 		if at["reason"] != tt.reason || at["detail"] != tt.shown {
 			t.Errorf("%s, %q: reason %v, detail %v; want %v, %v", tt.status, tt.detail, at["reason"], at["detail"], tt.reason, tt.shown)
 		}
+	}
+}
+
+// Runs that cannot be read for the same reason get one row; its name covers them.
+func TestStatusFoldsUnreadable(t *testing.T) {
+	folder := rundir.OpenStudy("/runs", "s")
+	var states []launcher.State
+	for i, why := range []string{"point.json cannot be read: EOF", "point.json cannot be read: EOF", "point.json cannot be read: EOF", "attempt.json cannot be read: EOF"} {
+		run := folder.Run("w1", i+1, 1)
+		states = append(states, launcher.State{
+			Attempt: &launcher.Attempt{Run: run, Number: 1, Point: study.Point{Study: "s"}, Record: launcher.Record{ID: run.ID()}},
+			Status:  metrics.Unknown, Detail: run.Path() + "/" + why, Err: errors.New(why),
+		})
+	}
+	table := Folded(states, nil)
+	var got []string
+	for _, row := range table.Rows {
+		got = append(got, fmt.Sprint(row[0], " ", row[1], " ", row[len(row)-2]))
+	}
+	want := []string{"s/w1-* 3 point.json cannot be read: EOF", "s/w1-r4-a1 1 attempt.json cannot be read: EOF"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -1,14 +1,18 @@
 package query
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/store"
 )
@@ -57,7 +61,32 @@ func measureHint(name string, known []string) string {
 	} else if n > 0 {
 		hint += " The runs report " + strings.Join(own, ", ") + "."
 	}
-	return strings.TrimSpace(study.SpellingHint(name, known) + "\n" + hint)
+	ratio := ""
+	if near := study.NearWords(strings.ReplaceAll(name, "_", ""), []string{"speedup", "efficiency"}); len(near) > 0 {
+		ratio = "`scalebench scaling STUDY` prints speedup and efficiency; -m names the figure that they compare, such as throughput."
+	}
+	return strings.TrimSpace(cmp.Or(targetHint(name), ratio, study.SpellingHint(name, known)) + "\n" + hint)
+}
+
+// spokenTarget matches names like the time to a target: to_75, to75%, time_to_0,75, to_loss2.
+var spokenTarget = regexp.MustCompile(`(?i)^(?:time[_ -]?)?to[_ -]?(?:acc(?:uracy)?[_ -]?|(loss)[_ -]?)?([0-9]*[.,]?[0-9]+)%?$`)
+
+// targetHint suggests the name of the time to a target; "" if the name does not look like one.
+func targetHint(name string) string {
+	m := spokenTarget.FindStringSubmatch(name)
+	if m == nil {
+		return ""
+	}
+	value, err := strconv.ParseFloat(strings.Replace(m[2], ",", ".", 1), 64)
+	switch {
+	case err != nil || value <= 0 || m[1] == "" && value > 100:
+		return ""
+	case m[1] != "":
+		return "Did you mean to_loss_" + number.Exact(value) + "?"
+	case value > 1:
+		value /= 100
+	}
+	return "Did you mean to_" + number.Exact(value) + "?"
 }
 
 // figure returns the measure that a question about worker counts names. It must have one value per
