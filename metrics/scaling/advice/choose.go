@@ -18,7 +18,9 @@ import (
 type limit struct {
 	of    func(c *Candidate) *Estimate
 	most  float64
-	floor bool // most is a minimum
+	floor bool   // most is a minimum
+	name  string // of the value
+	best  string // the candidate with the best value, in words
 }
 
 // met reports whether the candidate's value, without its interval, meets the limit.
@@ -34,15 +36,15 @@ func efficiencyOf(c *Candidate) *Estimate { return c.Efficiency }
 // asked returns the limits that the user set, and their wording for the answer.
 func (s *study) asked() (limits []limit, words []string) {
 	if d := s.o.Deadline; d > 0 {
-		limits = append(limits, limit{of: secondsOf, most: d})
+		limits = append(limits, limit{of: secondsOf, most: d, name: "time", best: "fastest"})
 		words = append(words, "within "+number.ExactSeconds(d))
 	}
 	if b := s.o.Budget; b > 0 {
-		limits = append(limits, limit{of: costOf, most: b})
+		limits = append(limits, limit{of: costOf, most: b, name: "cost", best: "cheapest"})
 		words = append(words, "for at most "+allowed(b, s.Currency))
 	}
 	if e := s.o.MinEfficiency; e > 0 {
-		limits = append(limits, limit{of: efficiencyOf, most: e, floor: true})
+		limits = append(limits, limit{of: efficiencyOf, most: e, floor: true, name: "efficiency", best: "most efficient"})
 		words = append(words, fmt.Sprintf("at an efficiency of %s or more", number.ExactPercent(e)))
 	}
 	return limits, words
@@ -365,34 +367,37 @@ func (s *study) shown(words []string) string {
 	return "No worker count is shown to " + s.does() + " " + list(words)
 }
 
-// none returns the sentence for the case that no candidate meets the limits. It names the one
-// that comes closest: the fastest with a deadline, else the cheapest with a budget, else the most
-// efficient.
+// none returns the sentence for the case that no candidate meets the limits. With several limits
+// that exclude each other, it names a count for each. Otherwise it names the count that comes
+// closest: to a limit that no count meets, else to the first one.
 func (s *study) none(words []string) string {
 	what := s.shown(words)
 	if s.timeless != "" && (s.o.Deadline > 0 || s.o.Budget > 0) {
 		return what + ": " + s.timeless + "."
 	}
-	of, name, figure := efficiencyOf, "most efficient", "efficiency"
-	order := func(a, b *Candidate) int { return cmp.Compare(efficiencyOf(b).Value, efficiencyOf(a).Value) }
-	switch {
-	case s.o.Deadline > 0:
-		of, name, figure = secondsOf, "fastest", "time"
-		order = func(a, b *Candidate) int { return cmp.Compare(a.Seconds.Value, b.Seconds.Value) }
-	case s.o.Budget > 0:
-		of, name, figure = costOf, "cheapest", "cost"
-		order = func(a, b *Candidate) int { return cmp.Compare(a.Cost.Value, b.Cost.Value) }
+	limits, _ := s.asked()
+	if text := s.conflict(limits, words); text != "" {
+		return what + text + "."
+	}
+	missed, name := limits[0], limits[0].best
+	if u := s.unmet(limits); u != nil {
+		missed, name = *u, u.best
 	}
 	var known []*Candidate
 	for i := range s.Candidates {
-		if of(&s.Candidates[i]) != nil {
+		if missed.of(&s.Candidates[i]) != nil {
 			known = append(known, &s.Candidates[i])
 		}
 	}
 	if len(known) == 0 {
-		return what + ": no " + figure + " is known."
+		return what + ": no " + missed.name + " is known."
 	}
-	closest := slices.MinFunc(known, order)
+	closest := slices.MinFunc(known, func(a, b *Candidate) int {
+		if missed.floor {
+			a, b = b, a
+		}
+		return cmp.Compare(missed.of(a).Value, missed.of(b).Value)
+	})
 	odds := ""
 	if closest.Keeps != nil {
 		odds = ", " + s.oddsTo(closest, " to")

@@ -1,0 +1,76 @@
+package advice
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/scalebench/scalebench/metrics/number"
+)
+
+// conflict returns a clause for several limits that no count meets together, although each is met
+// by some count: for each limit, the count that meets it and comes closest to the others. It is
+// "" if some limit alone is met by no count, or one count meets all of them.
+func (s *study) conflict(limits []limit, words []string) (text string) {
+	if len(limits) < 2 {
+		return ""
+	}
+	var counts []*Candidate
+	keeps := map[*Candidate][]string{} // the limits that it meets, in words
+	for i, l := range limits {
+		var met []*Candidate
+		for j := range s.Candidates {
+			if c := &s.Candidates[j]; c.Workers <= 2*s.largest() && l.met(c) && !math.IsInf(excess(c, limits), 1) {
+				met = append(met, c)
+			}
+		}
+		if len(met) == 0 {
+			return ""
+		}
+		c := slices.MinFunc(met, func(a, b *Candidate) int { return cmp.Compare(excess(a, limits), excess(b, limits)) })
+		if excess(c, limits) <= 1 {
+			return ""
+		}
+		if keeps[c] == nil {
+			counts = append(counts, c)
+		}
+		keeps[c] = append(keeps[c], words[i])
+	}
+	for _, c := range counts {
+		verb := "do"
+		if c.Workers == 1 {
+			verb = "does"
+		}
+		text += fmt.Sprintf("; %s %s %s: %s", number.Count(c.Workers, "worker"), verb, list(keeps[c]), s.figures(c))
+	}
+	return text + "; relax one of the limits"
+}
+
+// excess returns by what factor a candidate exceeds the limit that it misses the most; at most 1
+// if it meets all of them, and +Inf if a value is unknown.
+func excess(c *Candidate, limits []limit) float64 {
+	most := 0.0
+	for _, l := range limits {
+		f := l.of(c)
+		switch {
+		case f == nil:
+			return math.Inf(1)
+		case l.floor:
+			most = max(most, l.most/f.Value)
+		default:
+			most = max(most, f.Value/l.most)
+		}
+	}
+	return most
+}
+
+// unmet returns the first limit that no candidate meets; nil if each is met by some.
+func (s *study) unmet(limits []limit) *limit {
+	for i := range limits {
+		if !slices.ContainsFunc(s.Candidates, func(c Candidate) bool { return limits[i].met(&c) }) {
+			return &limits[i]
+		}
+	}
+	return nil
+}
