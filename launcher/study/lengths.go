@@ -35,8 +35,8 @@ var tokenLengths = map[string]struct {
 		}},
 }
 
-// ParseTokenLength parses "512", "uniform(100, 1000)", "normal(512, 64)" or "lognormal(512, 0.5)".
-func ParseTokenLength(text string) (TokenLength, error) {
+// parseTokenLength parses "512", "uniform(100, 1000)", "normal(512, 64)" or "lognormal(512, 0.5)".
+func parseTokenLength(text string) (TokenLength, error) {
 	text = strings.TrimSpace(text)
 	if _, err := strconv.Atoi(text); err == nil {
 		text = "constant(" + text + ")"

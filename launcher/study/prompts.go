@@ -32,8 +32,8 @@ type PromptSpec struct {
 var promptKeys = map[string]func(*PromptSpec, string) error{
 	"file":  func(s *PromptSpec, text string) error { return aFile(&s.File, text) },
 	"trace": func(s *PromptSpec, text string) error { return aFile(&s.Trace, text) },
-	"isl":   func(s *PromptSpec, text string) (err error) { s.Input, err = ParseTokenLength(text); return err },
-	"osl":   func(s *PromptSpec, text string) (err error) { s.Output, err = ParseTokenLength(text); return err },
+	"isl":   func(s *PromptSpec, text string) (err error) { s.Input, err = parseTokenLength(text); return err },
+	"osl":   func(s *PromptSpec, text string) (err error) { s.Output, err = parseTokenLength(text); return err },
 	"prefix": func(s *PromptSpec, text string) (err error) {
 		if s.Prefix, err = strconv.ParseFloat(text, 64); err != nil || !(s.Prefix >= 0 && s.Prefix < 1) {
 			return fmt.Errorf("want the share of a prompt that all have in common, 0 or more and less than 1, got %q", text)

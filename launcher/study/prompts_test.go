@@ -124,7 +124,7 @@ func TestTokenLengths(t *testing.T) {
 		"normal(512, 64)":      {512, 64},
 		"lognormal(1000, 0.5)": {1133.148453, 603.900}, // 1000·e^0.125, and that times √(e^0.25 − 1)
 	} {
-		l, err := ParseTokenLength(text)
+		l, err := parseTokenLength(text)
 		if err != nil {
 			t.Fatal(err)
 		}

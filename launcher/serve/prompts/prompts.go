@@ -109,8 +109,15 @@ func (s *Source) Lengths() (input, output study.TokenLength) {
 	return input, s.spec.Output
 }
 
-// Numbers of words in the requests that Calibrate sends.
-const shortProbe, longProbe = 32, 288
+const (
+	// Calibrate asks with a quarter of the words and with all of them: as many as input tokens are asked for, within
+	// these bounds. Longer requests might not fit the model's context.
+	fewestWords, mostWords = 40, 288
+	// longProbes is the number of requests with all words, since words differ in tokens.
+	longProbes = 3
+	// probeAnswer is the number of tokens of their answers: a single one may have no text.
+	probeAnswer = 8
+)
 
 // Calibrate measures how many tokens a word and a request without words have for the service, so that
 // prompts get the lengths asked for. ask posts a body and returns the number of input tokens that the service
@@ -119,17 +126,27 @@ func (s *Source) Calibrate(ask func(body []byte) (tokens int, err error)) error 
 	if s.spec.File != "" {
 		return nil
 	}
-	var tokens [2]float64
-	for i, words := range []int{shortProbe, longProbe} {
-		n, err := ask(s.template.body([]message{{"user", text(random(0, uint64(1<<60+i)), words)}}, 1))
+	mean, _ := s.spec.Input.Moments()
+	long := int(min(max(mean, fewestWords), mostWords))
+	short := long / 4
+	var few, many float64
+	for i := range longProbes + 1 {
+		words := long
+		if i == 0 {
+			words = short
+		}
+		n, err := ask(s.template.body([]message{{"user", text(random(0, uint64(1<<60+i)), words)}}, probeAnswer))
 		if err != nil || n == 0 {
 			return err
 		}
-		tokens[i] = float64(n)
+		if i == 0 {
+			few = float64(n)
+		} else {
+			many += float64(n) / longProbes
+		}
 	}
-	perWord := (tokens[1] - tokens[0]) / (longProbe - shortProbe)
-	if perWord > 0 {
-		s.scale = scale{perWord: perWord, overhead: max(tokens[0]-perWord*shortProbe, 0)}
+	if perWord := (many - few) / float64(long-short); perWord > 0 {
+		s.scale = scale{perWord: perWord, overhead: max(few-perWord*float64(short), 0)}
 	}
 	return nil
 }
