@@ -45,10 +45,10 @@ func TestWarmup(t *testing.T) {
 		{"a ramp of five in fifteen", join([]float64{6, 5, 4, 3, 2}, repeat(10, 1)), 5, "", "the first 5 of 15 steps are omitted as warm-up: steps 3 to 4 take 150 % longer than later ones; if that is not warm-up, the throughput is up to 25 % too high"},
 		{"a ramp of five in sixteen that leaves too few", join([]float64{6, 5, 4, 3, 2, 2, 2}, repeat(9, 1)), 0, "7 of 16 steps are warm-up; at least 10 steady steps are needed: make the run longer", ""},
 		// With them, 100 steps take 120.
-		{"a slower start", join(repeat(20, 2), repeat(80, 1)), 20, "", "the first 20 of 100 steps are left out as warm-up: steps 0 to 19 take 100 % longer than those after them; if something disturbed the run there, or its speed changed, its throughput is up to 20 % too high"},
+		{"a slower start", join(repeat(20, 2), repeat(80, 1)), 20, "", "the first 20 of 100 steps are omitted as warm-up: steps 0 to 19 take 100 % longer than later ones; if that is not warm-up, the throughput is up to 20 % too high"},
 		// Within the first 20th, very slow steps are warm-up. 11 more steps' time in 190 is 6 %.
 		{"ten very slow steps of 200", join(repeat(10, 12), repeat(190, 1)), 10, "", ""},
-		{"eleven", join(repeat(11, 12), repeat(189, 1)), 11, "", "the first 11 of 200 steps are left out as warm-up: steps 10 to 10 take 1100 % longer than those after them; if something disturbed the run there, or its speed changed, its throughput is up to 6 % too high"},
+		{"eleven", join(repeat(11, 12), repeat(189, 1)), 11, "", "the first 11 of 200 steps are omitted as warm-up: steps 10 to 10 take 1100 % longer than later ones; if that is not warm-up, the throughput is up to 6 % too high"},
 		{"after a slow first step, slower from 40 on", join([]float64{30}, repeat(40, 1), repeat(60, 2)), 1, "", "steps 40 to 52 take 100 % longer than steps 1 to 13: the throughput covers both"},
 		{"faster, then slower", join(repeat(26, 2), repeat(26, 1.5), repeat(48, 2)), 0, "", "steps 0 to 12 take 33 % longer than steps 26 to 38: the throughput covers both"},
 		{"a slower start that is soon over", join(repeat(5, 2), repeat(95, 1)), 5, "", ""},
