@@ -167,7 +167,7 @@ func expandServe(p *Point) map[string]string {
 	wrong := map[string]string{}
 	w := &p.Workload.Serve
 	if len(w.Threads) == 0 && len(w.Rate) == 0 && w.Limit == "" && w.Arrivals != Trace {
-		wrong["workload.threads"] = "no load; list requests in flight, like threads = [1, 4, 16], or requests/s, like rate = [50, 100], or set a limit, like { p95 = \"50ms\" }, to search for the largest rate within it"
+		wrong["workload.threads"] = "no load; set threads = [1, 4, 16] (requests in flight), rate = [50, 100] (requests/s), or limit = { p95 = \"50ms\" } (search for the largest rate)"
 	}
 	if len(p.Command.Run) > 0 && !w.Starts() {
 		wrong["command.run"] = "would be ignored: target = \"" + w.Target + "\" starts no server; leave [command] out, or set target = \"http\""

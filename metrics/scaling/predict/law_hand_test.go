@@ -223,8 +223,8 @@ func TestStalledAndNearer(t *testing.T) {
 		from  int
 	}{
 		{"5.1 % less", map[int]float64{2: 100, 4: 94.9}, "the rate falls, from 100 at 2 to 94.9 at 4 workers", 2},
-		{"4.9 % less", map[int]float64{2: 100, 4: 95.1}, "4 workers get 0.951 times as much done as 2: something is full", 2},
-		{"1.149 times", map[int]float64{2: 100, 4: 114.9}, "4 workers get 1.15 times as much done as 2: something is full", 2},
+		{"4.9 % less", map[int]float64{2: 100, 4: 95.1}, "4 workers get 0.951 times as much done as 2: something is saturated", 2},
+		{"1.149 times", map[int]float64{2: 100, 4: 114.9}, "4 workers get 1.15 times as much done as 2: something is saturated", 2},
 		{"1.151 times", map[int]float64{2: 100, 4: 115.1}, "", 0},
 		{"1.1 times by less than twice the workers", map[int]float64{3: 100, 4: 110}, "", 0},
 	} {
