@@ -79,7 +79,6 @@ const statedPrefix = "stated_"
 // method reduce, times scale. If it agrees neither with the rate of all workers in own nor with
 // one worker's share of it, the rate in own is added instead, with the note ownNote.
 func (l *log) rate(reduce string, scale float64, rates []Value, note string, own ownRate, ownNote string) {
-	l.positive(rates)
 	h := l.hold(scaled(must(reduceBy(reduce, numbers(rates))), scale), own)
 	if h.keep {
 		l.reduced(metrics.FigureThroughput, "samples/s", reduce, scale*h.times, rates, note+"; "+h.note)
@@ -89,11 +88,11 @@ func (l *log) rate(reduce string, scale float64, rates []Value, note string, own
 	l.reduce(l.contradicted(metrics.Figure{Name: metrics.FigureThroughput, Unit: "samples/s", Reduce: reduce, Note: note}, h.note), scale, rates)
 }
 
-// positive fails if a throughput is not above 0.
-func (l *log) positive(rates []Value) {
+// positive fails if a throughput is not above 0. where begins the message.
+func (l *log) positive(where string, rates []Value) {
 	for _, v := range rates {
 		if v.Number < metrics.MinRate {
-			l.fail(v.Line, "a throughput of %g; want %g or more", v.Number, metrics.MinRate)
+			l.fail(v.Line, "%sa throughput of %g samples/s; want more than 0", where, v.Number)
 		}
 	}
 }

@@ -193,7 +193,11 @@ func (r *rowsOfRun) rate() {
 	if r.has("epoch") {
 		rates, note = steadyEpochs(rates, note)
 	}
-	r.l.positive(rates)
+	for _, v := range rates {
+		if v.Number < metrics.MinRate {
+			r.l.fail(v.Line, "a throughput of %g; want %g or more", v.Number, metrics.MinRate)
+		}
+	}
 	f := metrics.Figure{Name: metrics.FigureThroughput, Value: r.reads["throughput"].times(median(rates), r.rateScale), Unit: "samples/s", Note: note}
 	if len(rates) > 1 {
 		f.Reduce = "median"

@@ -157,5 +157,6 @@ func (t *tableRun) rate() {
 	} else if !slices.Contains(t.format.rate, t.rated) || l.o.Columns["throughput"] != "" {
 		note = "the median of the rows of column " + t.rated
 	}
+	l.positive("column "+t.rated+": ", t.rates)
 	l.rate("median", scale, t.rates, note, ownOf(t.counted, float64(l.o.Workers)), "rank 0's samples over its time, times the number of workers")
 }

@@ -113,6 +113,7 @@ func (l *log) epochRates(rates []Value, note string, own ownRate) {
 		rates = rates[1:]
 		note += "; the median of the epochs, without the first"
 	}
+	l.positive("", rates)
 	l.rate("median", 1, rates, note, own, "the batch of all ranks over the mean time of a step")
 }
 
