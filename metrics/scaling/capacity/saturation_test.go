@@ -83,6 +83,9 @@ func TestNone(t *testing.T) {
 	if findSaturation(c, latency) != nil {
 		t.Error("a latency has a knee")
 	}
+	if list := FindSaturations([]scaling.Curve{c}, rate); len(list) != 1 || list[0].Best != 2 {
+		t.Errorf("%d curves have a knee", len(list))
+	}
 	c.Axis = measure.Rate
 	if FindSaturations([]scaling.Curve{c}, rate) != nil {
 		t.Error("an open loop has a knee")

@@ -60,6 +60,9 @@ func TestErrorOfBatchLaw(t *testing.T) {
 	if got, want := l.error(3), math.Sqrt(28)/4; !close6(got, want) {
 		t.Errorf("%g, want %g", got, want)
 	}
+	if l, _ := fitBatchLaw([]measuredBatch{{1, 2, 1}, {2, 4, 1}}, unity, nil); !close6(l.aa, 3.2) { // 1/(1/4 + 1/16)
+		t.Errorf("variance %g of one coefficient", l.aa)
+	}
 	l = batchLaw{first: itself, a: 2, aa: 9}
 	if got, want := l.error(5), 15.0/10; !close6(got, want) { // √(9·25)/(2·5)
 		t.Errorf("one coefficient: %g, want %g", got, want)
