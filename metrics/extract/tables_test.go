@@ -54,6 +54,7 @@ func TestSumOverParts(t *testing.T) {
 	}{
 		{"two runs", two, Options{Sum: "rank"}, rate, []string{"throughput 220", "throughput 200"}, ""},
 		{"parts in any order", "workers,rank,speed\n1,0,7\n2,1,120\n2,0,100\n", Options{Sum: "rank"}, rate, []string{"throughput 7", "throughput 220"}, ""},
+		{"a part again", "workers,rank,speed\n2,0,100\n2,1,120\n2,1,90\n", Options{Sum: "rank"}, rate, []string{"throughput 220", "throughput 90"}, ""},
 		{"decimal commas", "workers;rank;speed\n2;0;100,5\n2;1;120,25\n", Options{Sum: "rank", Decimal: DecimalComma}, rate, []string{"throughput 220.75"}, ""},
 		{"no such column", two, Options{Sum: "node"}, rate, nil, `no column "node" to sum over`},
 		{"a mapped column", two, Options{Sum: "speed"}, rate, nil, "mapped to throughput, and rows are summed over it"},
