@@ -204,3 +204,31 @@ func TestKeyOfPoint(t *testing.T) {
 		}
 	}
 }
+
+// Numbers of tokens at their limits.
+func TestEdgesOfTokenLengths(t *testing.T) {
+	for text, want := range map[string]TokenLength{
+		"1": {"constant", 1, 0}, "uniform(1, 1)": {"uniform", 1, 1}, "uniform( 1,2 )": {"uniform", 1, 2}, "normal(1, 0)": {"normal", 1, 0}, "lognormal(512, 3)": {"lognormal", 512, 3},
+	} {
+		if got, err := parseTokenLength(text); err != nil || got != want {
+			t.Errorf("%s: %+v, %v; want %+v", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "0", "-1", "0.5", "uniform(0, 5)", "uniform(2, 1)", "uniform(1)", "uniform(1, 2, 3)", "uniform(1, 2", "lognormal(512, 3.1)", "normal(5, -1)", "normal(a, 1)", "other(1, 2)"} {
+		if got, err := parseTokenLength(text); err == nil {
+			t.Errorf("%q: %+v", text, got)
+		}
+	}
+}
+
+// Sizes of our own language models at their limits.
+func TestEdgesOfDecoders(t *testing.T) {
+	for size, want := range map[string]string{
+		"": "", "kv_heads=1": "", "kv_heads=4": "", "kv_heads=3": "heads=4 is no multiple of kv_heads=3", "vocabulary=256": "", "vocabulary=255": "vocabulary=255; tokens are bytes",
+		"hidden=8": "", "hidden=12": "make heads of 3 numbers", "layers=2 layers=2": "layers is given twice", "layers=1": "",
+	} {
+		if _, ok, err := Decoder("llama-1m " + size); !ok || (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, %v; want %q", size, ok, err, want)
+		}
+	}
+}

@@ -156,7 +156,8 @@ func TestPatternCopies(t *testing.T) {
 		{"img/s", "rank", "0: v 5\n1: v 9\n", ""},
 		{"s", "", "0: v 5\n1: v 5.1\n", ""},
 		{"s", "", "0: v 5\n1: v 7\n", "log it on one rank"},
-		{"", "", "0: v 0.01\n1: v 0.02\n", ""},
+		{"", "", "0: v 0.005\n1: v 0.02\n", ""},
+		{"", "", "0: v 0.01\n1: v 0.031\n", "log it on one rank"},
 	} {
 		e, err := Patterns([]Pattern{{Name: "f", Pattern: `^v (?P<value>[\d.]+)$`, Unit: c.unit, Of: c.of}})
 		if err != nil {

@@ -62,9 +62,10 @@ func TestReadersAtTheirEdges(t *testing.T) {
 		{"half of the time", "wrk", wrk("500", "5.00s", "100.00"), Options{}, " requests_per_second 100 ", ""},
 		{"less", "wrk", wrk("490", "4.90s", "100.00"), Options{}, "stated_requests_per_second 100 ", ""},
 
+		{"a minute's test that took 10 s", "wrk", strings.Replace(wrk("1000", "10.00s", "100.00"), "Running 10s", "Running 1m", 1), Options{}, "stated_requests_per_second 100 ", ""},
 		{"negative workers", "wrk", wrk("1000", "10.00s", "100.00"), Options{Workers: -1}, "", "-1 workers with a batch of 0 each; both are 1 or more, or 0 if not known"},
 		{"a negative batch", "wrk", wrk("1000", "10.00s", "100.00"), Options{WorkerBatch: -1}, "", "0 workers with a batch of -1 each"},
-		{"a load with both", "wrk", wrk("1000", "10.00s", "100.00"), Options{At: map[string]float64{measure.Threads: 4, measure.Rate: 4}}, "", "threads and rate: a load has either requests in flight or a rate"},
+		{"a load with both", "wrk", wrk("1000", "10.00s", "100.00"), Options{At: map[string]float64{measure.Threads: 1, measure.Rate: 1}}, "", "threads and rate: a load has either requests in flight or a rate"},
 		{"a load of 0", "wrk", wrk("1000", "10.00s", "100.00"), Options{At: map[string]float64{measure.Rate: 0}}, "", "rate=0; want a number above 0, up to 1e+09"},
 		{"the largest load", "wrk", wrk("1000", "10.00s", "100.00"), Options{At: map[string]float64{measure.Batch: 1e9}}, "batch 1000000000 ", ""},
 		{"above it", "wrk", wrk("1000", "10.00s", "100.00"), Options{At: map[string]float64{measure.Batch: 1e9 + 1}}, "", "want a number above 0, up to 1e+09"},
