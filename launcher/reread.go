@@ -59,7 +59,7 @@ func (r *Reread) Parameters() map[string]any {
 	return p.Parameters()
 }
 
-// Events reads the output. Nothing in the run folder changes.
+// Events reads the run's output and returns the events. It does not change the run folder.
 func (r *Reread) Events() ([]metrics.Event, error) {
 	point, run := r.attempt.Point, r.attempt.Run
 	point.Command = r.reading.Into(point.Command)

@@ -118,7 +118,7 @@ func (c *checker) leaveOut(p study.Problem) {
 	}
 }
 
-// elsewhere ends messages about things that may differ on the nodes.
+// elsewhere is the end of messages about paths and programs that may differ on the nodes.
 const elsewhere = "; if only the compute nodes have it, give --unchecked to submit, run or retry"
 
 // worker checks that scalebench's worker was built with GPU support, if the point needs it.

@@ -29,7 +29,8 @@ var (
 	rank  = regexp.MustCompile(`^\[rank\d+\]:\s?`)
 	// Terminal control sequences: colours, and text that a progress bar overwrote.
 	escapes = regexp.MustCompile(`\x1b\[[0-9;?]*[ -/]*[@-~]`)
-	// library are paths of files that are not the user's.
+	// library lists parts of paths that mark files of installed packages, which are not the user's
+	// own.
 	library = regexp.MustCompile(`/(?:site|dist)-packages/|/lib(?:64)?/python\d|^<`)
 	// summaries matches exceptions by which a launcher reports another exception.
 	summaries = regexp.MustCompile(`ChildFailedError|^subprocess\.CalledProcessError|^SystemExit`)

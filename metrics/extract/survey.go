@@ -281,7 +281,7 @@ func groupedBy[K cmp.Ordered](rows []surveyed, of func(surveyed) (K, bool)) (gro
 func bySeries(r surveyed) int { return r.series }
 func byPoint(r surveyed) int  { return r.point }
 
-// figure returns the values that the rows have for a figure, without empty cells.
+// figure returns the values of the rows in one measure's column, without empty cells.
 func (s *survey) figure(rows []surveyed, ours string) (list []float64) {
 	i := slices.Index(s.figures, ours)
 	for _, r := range rows {
