@@ -227,7 +227,7 @@ func TestTruthOfDecisions(t *testing.T) {
 		}
 		t.Logf("%-34s %s", c.name, &s)
 		all.add(&s)
-		if !testing.Short() && (share(s.wrong, s.studies) > 5+3*math.Sqrt(5*95/float64(studies)) || share(s.broken, s.bounds) > 5) {
+		if !testing.Short() && (share(s.wrong, s.studies) > 5+3*math.Sqrt(5*95/float64(studies)) || share(s.broken, s.bounds) > 5+3*math.Sqrt(5*95/float64(max(1, s.bounds)))) {
 			t.Errorf("%s: wrong without a mark %.1f %%, bounds %.1f %%", c.name, share(s.wrong, s.studies), share(s.broken, s.bounds))
 		}
 	}
