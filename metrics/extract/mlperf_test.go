@@ -51,6 +51,7 @@ func TestMLPerfWorkers(t *testing.T) {
 		{"-9 number_of_nodes 4\n-8 accelerators_per_node 8\n-7 number_of_ranks 32\n", 32, "number_of_ranks, line 3"},
 		{"-9 number_of_nodes 4\n-8 accelerators_per_node 8\n-7 number_of_ranks 4\n", 0, ""},
 		{"-9 number_of_nodes 4\n", 0, ""},
+		{"-9 number_of_nodes 1\n-8 accelerators_per_node 1\n", 1, "number_of_nodes × accelerators_per_node, line 2"},
 	} {
 		r, err := mlperf.Extract(strings.NewReader(mllogText(t, tt.facts+run)), Options{})
 		if err != nil || r.Workers != tt.workers || r.WorkersBy != tt.says {

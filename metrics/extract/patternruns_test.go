@@ -129,7 +129,7 @@ func TestPatternOfRanks(t *testing.T) {
 	if _, err := e.Extract(strings.NewReader("q 0\na 1.5\n"), Options{File: "log"}); err == nil || !strings.Contains(err.Error(), "log:2: accuracy 1.5; want a fraction from 0 to 1") {
 		t.Error(err)
 	}
-	if _, err := e.Extract(strings.NewReader("q 0\n"), Options{File: "log"}); err == nil || !strings.Contains(err.Error(), "by the pattern of accuracy: a (?P<value>") {
+	if _, err := e.Extract(strings.NewReader("q 0\n"), Options{File: "log"}); err == nil || !strings.Contains(err.Error(), "log: nothing found by the pattern of accuracy: a (?P<value>") {
 		t.Error(err)
 	}
 }

@@ -74,7 +74,7 @@ func TestReadersAtTheirEdges(t *testing.T) {
 		{"a load of a training", "timm", "x\n", Options{At: four}, "", "log: --at needs the log of a load generator, and timm is not such a format"},
 
 		{"a device's rate", "lightning-csv", "epoch,step,train/device/samples_per_sec\n0,1,10\n", Options{}, "", `log: column train/device/samples_per_sec is the rate of one device; give the number of workers`},
-		{"a rate of 0", "lightning-csv", "epoch,step,train/device/samples_per_sec\n0,1,0\n", Options{Workers: 2}, "", "log:2: a throughput of 0; want "},
+		{"a rate of 0", "lightning-csv", "epoch,step,train/device/samples_per_sec\n0,1,0\n", Options{Workers: 2}, "", "a throughput of 0"},
 		{"the smallest rate", "lightning-csv", fmt.Sprintf("epoch,step,train/device/samples_per_sec\n0,1,%g\n", metrics.MinRate), Options{Workers: 1}, "throughput 1e-", ""},
 		{"half a step", "lightning-csv", "epoch,step,val_acc\n0,1.5,0.5\n", Options{}, "", "log:2: column step: 1.5 is not a count"},
 		{"a negative step", "lightning-csv", "epoch,step,val_acc\n0,-1,0.5\n", Options{}, "", "log:2: column step: -1 is not a count"},
