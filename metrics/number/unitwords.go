@@ -83,9 +83,9 @@ func TimeUnit(word string) float64 {
 	return times[strings.ToLower(word)]
 }
 
-// Prefix returns the factor of an SI prefix, as a letter or in words; 0 for other
+// prefixOf returns the factor of an SI prefix, as a letter or in words; 0 for other
 // words.
-func Prefix(word string) float64 {
+func prefixOf(word string) float64 {
 	if p := prefixes[word]; p > 0 {
 		return p
 	}
