@@ -85,19 +85,20 @@ func TestNewKind(t *testing.T) {
 	has(scalebench(2, "plot", "speedup", "service", "-o", "no.svg"), `of kind "answering"`, "trains nothing", "plot answer_p99 service")
 
 	// advise, cost and report answer by what the kind declares: twice the workers answer
-	// twice as fast. A run says that it took an hour for each, at 1.50 EUR.
+	// twice as fast, provisionally, because its runs are equal to the last digit. A run says that it
+	// took an hour for each, at 1.50 EUR.
 	write("prices.toml", "[[prices]]\nper = \"node\"\nhour = 1.5\ncurrency = \"EUR\"\nas_of = \"2026-01-01\"\nsource = \"list\"\n")
 	write("grown.toml", "[study]\nname = \"grown\"\nrepeats = 6\n[workload]\nkind = \"answering\"\nload = 40\n[sweep]\nworkers = [1, 2]\n")
 	scalebench(0, "run", "grown.toml")
 	has(scalebench(0, "collect", "grown"), "12 done")
-	has(scalebench(0, "advise", "grown"), "Use 2 workers", "improves answer p99 2×")
+	has(scalebench(0, "advise", "grown"), "Provisional: use 2 workers", "improves answer p99 2×")
 	has(scalebench(0, "cost", "grown", "--site", "prices.toml", "--format", "csv"), "native,1,6,a run,3600,3600,3600,1.5,1.5,1.5,EUR", "native,2,6,a run,7200,7200,7200,3,3,3,EUR")
 	scalebench(0, "report", "grown", "--site", "prices.toml", "-o", "page.html")
 	page, err := os.ReadFile(filepath.Join(dir, "page.html"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	has(string(page), "Use 2 workers", "Lowest answer p99 with 2 workers: 20.0 ms", "Time and cost", "3.00")
+	has(string(page), "Provisional: use 2 workers", "Lowest answer p99 with 2 workers: 20.0 ms", "Time and cost", "3.00")
 	// Without prices the page says why nothing is priced.
 	scalebench(0, "report", "grown", "-o", "unpriced.html")
 }

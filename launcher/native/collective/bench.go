@@ -90,8 +90,6 @@ type BenchOptions struct {
 	// Report is called with each result as soon as it is known, with the same values on every rank.
 	// An error ends the benchmark.
 	Report func(BenchRow) error
-	// Skip, if not nil, is called for each size too small to give every rank an element.
-	Skip func(Op, int64)
 }
 
 // A BenchRow is the result of one operation at one size, in place or out of place. Each iteration
@@ -153,10 +151,7 @@ func (o BenchOptions) check(ranks int) error {
 func (r *runner) bench(op Op, bytes int64) error {
 	for _, inPlace := range []bool{false, true} {
 		c, ok := r.call(op, bytes, inPlace)
-		if !ok {
-			if r.options.Skip != nil && !inPlace {
-				r.options.Skip(op, bytes)
-			}
+		if !ok { // too small to give every rank an element
 			continue
 		}
 		result, err := r.measure(c)

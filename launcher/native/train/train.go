@@ -40,8 +40,7 @@ type Options struct {
 	Events io.Writer // this rank's event file
 	Log    io.Writer // receives a few lines for people; nil: none
 
-	Version   string // scalebench's version
-	GitCommit string // commit from which scalebench was built; "": unknown
+	Version string // scalebench's version
 
 	// Timeout is the maximum time that a rank waits for a silent rank, JoinTimeout the maximum time
 	// until all ranks have joined; 0: the defaults of package collective.
@@ -318,7 +317,7 @@ func (r *rank) open() error {
 		Momentum: t.Momentum, WeightDecay: t.WeightDecay, SyncBatchNorm: t.BatchNorm == "sync",
 		NormsEvery: r.norms.Every(),
 	}
-	environment := metrics.Environment{Threads: threads, Versions: versions(o.Version), GitCommit: o.GitCommit}
+	environment := metrics.Environment{Threads: threads, Versions: versions(o.Version)}
 	var doubts []string
 	if p.Resources.Device == "gpu" {
 		g, err := o.OpenGPU(r.ctx, made, t.Precision, r.group, r.world)
