@@ -42,7 +42,7 @@ func TestServeProblems(t *testing.T) {
 		"threads = [1]\nmomentum = 0.9":                                         "workload.momentum: unknown key",
 		"threads = [1]\n[data]\nkind = \"synthetic\"":                           "data: kind = \"serve\" uses no data",
 		"threads = [1]\n[resources]\nlaunch = \"torchrun\"":                     "a replica is one process",
-		"threads = [1]\nclient = \"nobody\"":                                    `workload.client: "nobody" is not known; did you mean node? Valid: "node", "cores"`,
+		"threads = [1]\nclient = \"nobody\"":                                    `workload.client: "nobody" is not known; valid: "node", "cores"`,
 		"threads = [1]\nduration = \"10ms\"":                                    "workload.duration: want",
 		"threads = [1]\nshape = [3]":                                            `workload.shape: want a table, like { x = [3, 224, 224] }`,
 		"threads = [1]\nshape = {}":                                             `workload.shape: names no input`,
