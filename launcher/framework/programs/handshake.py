@@ -1,6 +1,6 @@
 """Both ends of a connection prove that they know the run's nonce.
 
-The same, byte for byte, as launcher/world/handshake.go, whose comments say why:
+The same, byte for byte, as launcher/world/handshake.go, which explains it:
 
     caller              listener
     magic, version, random -->
