@@ -20,3 +20,22 @@ func TestRateBetween(t *testing.T) {
 		}
 	}
 }
+
+// Beyond 2 replicas, from exact rates: the power is log₂(rate ratio) = 1 + excess. Below 1 the
+// middle is 1 + 1.5·excess and the low end 0.9 + 2.5·excess; above, 1 + 0.4·excess and the high
+// end 1.1 + excess.
+func TestRateBeyond(t *testing.T) {
+	for _, last := range []float64{180, 200, 220} {
+		excess := math.Log2(last/100) - 1
+		middle, low, high := 1+1.5*excess, 0.9+2.5*excess, 1.1
+		if excess > 0 {
+			middle, low, high = 1+0.4*excess, 0.9, 1.1+excess
+		}
+		c := rateAt([]carried{{replicas: 1, runs: 6, rate: 100, low: 100, high: 100}, {replicas: 2, runs: 6, rate: last, low: last, high: last}}, 4)
+		for _, e := range []struct{ got, power float64 }{{c.rate, middle}, {c.low, low}, {c.high, high}} {
+			if math.Abs(e.got/(last*math.Exp2(e.power))-1) > 1e-9 {
+				t.Errorf("%g at 2: %+v, want a power of %g", last, c, e.power)
+			}
+		}
+	}
+}
