@@ -63,7 +63,7 @@ func similarity(word, valid string) float64 {
 	score := smetrics.JaroWinkler(word, valid, 0.7, 4)
 	begins := len(word) > 2 && len(valid) > 2 && (strings.HasPrefix(valid, word) || strings.HasPrefix(word, valid))
 	edits := smetrics.WagnerFischer(word, valid, 1, 1, 1)
-	if score >= 0.9 || score >= 0.75 && (begins || edits <= max(2, len(word)/3)) {
+	if score >= 0.9 || score >= 0.75 && (begins || edits <= (len(word)+1)/2) {
 		return score
 	}
 	return 0

@@ -180,7 +180,7 @@ func TestCalibration(t *testing.T) {
 		}
 		var found []string
 		for _, d := range told.doubts {
-			if load, why, _ := strings.Cut(d, ", batch 1: no steady state: "); strings.HasPrefix(why, "the client may limit the results: ") && strings.Contains(why, "of the 1e+03 that it gets") {
+			if load, why, _ := strings.Cut(d, ", batch 1: no steady state: "); strings.HasPrefix(why, "the client may limit the results: ") && strings.Contains(why, "of the 1e+03 that it reaches") {
 				found = append(found, load)
 			}
 		}
