@@ -72,7 +72,7 @@ func TestTF32(t *testing.T) {
 	}
 	b.Options.TF32 = true
 	t.Setenv("NVIDIA_TF32_OVERRIDE", "0")
-	if _, err := b.Library.New(b.Device, b.Options); err == nil || !strings.Contains(err.Error(), "NVIDIA_TF32_OVERRIDE=0 is set") {
+	if _, err := b.Library.New(b.Device, b.Options); err == nil || !strings.Contains(err.Error(), "NVIDIA_TF32_OVERRIDE=0 makes cuBLAS compute in float32") {
 		t.Errorf("%v", err)
 	}
 	t.Setenv("CUDA_DOUBLE_CAPABILITY", "75")

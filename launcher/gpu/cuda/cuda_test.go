@@ -35,7 +35,7 @@ func TestDriver(t *testing.T) {
 		t.Errorf("%q, %v", name, err)
 	}
 	for _, ordinal := range []int{-1, 3} {
-		if _, err := d.Name(ordinal); err == nil || !strings.Contains(err.Error(), "this process sees 3") {
+		if _, err := d.Name(ordinal); err == nil || !strings.Contains(err.Error(), "this process sees only 3") {
 			t.Errorf("GPU %d: %v", ordinal, err)
 		}
 	}

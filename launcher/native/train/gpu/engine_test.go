@@ -78,7 +78,7 @@ func TestRefusals(t *testing.T) {
 		{"precision", func(o *gpu.Options) { o.Precision = "fp16" }, "fp32, tf32, bf16"},
 		{"optimizer", func(o *gpu.Options) { o.Optimizer = "lamb" }, `"adamw"`},
 		// 32·32 pixels of 9·16 numbers: 2³¹ of them are in 14,564 images.
-		{"size", func(o *gpu.Options) { o.Batch, o.GlobalBatch = 14564, 14564 }, "an array of 2147549184 numbers"},
+		{"size", func(o *gpu.Options) { o.Batch, o.GlobalBatch = 14564, 14564 }, "resnet20 has 2147549184 elements"},
 	} {
 		o := gpu.Options{Precision: "fp32", Options: cpu.Options{Model: "resnet20", Classes: 10, Height: 32, Width: 32, Channels: 3, Batch: 2, GlobalBatch: 2}}
 		test.change(&o)
@@ -174,7 +174,7 @@ func TestFailures(t *testing.T) {
 		own         string // what rank 1 says; "": nothing that it could
 		others      string // what rank 0 says
 	}{
-		{"out of memory", "CUDA_DOUBLE_OUT_OF_MEMORY=1", "of the GPU's memory", "of the GPU's memory"},
+		{"out of memory", "CUDA_DOUBLE_OUT_OF_MEMORY=1", "of GPU memory", "of GPU memory"},
 		{"a launch", "CUDA_DOUBLE_LAUNCH_ERROR=60", "kernel ", "rank 1 gave up: "},
 		{"an illegal address", "CUDA_DOUBLE_ILLEGAL_ADDRESS=60", "CUDA error 700", "CUDA error 700"},
 		{"a product", "CUBLAS_DOUBLE_ERROR=20", "cublasGemmEx", "cublasGemmEx"},
