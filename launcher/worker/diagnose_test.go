@@ -113,10 +113,11 @@ func TestHint(t *testing.T) {
 		"python3: can't open file '/u/x.py': [Errno 2] No such file (a)":    "correct its path in command.run",
 		`"pythonx" is not on the PATH of node1`:                             "Correct command.run",
 		"OSError: [Errno 98] Address already in use (train.py:2)":           "MASTER_PORT",
-		"torch.OutOfMemoryError: CUDA out of memory. Tried to (train.py:2)": "lower the batch per worker",
-		"node1: StepId=10.0 exceeded memory limit (9 > 3), being killed":    "resources.memory",
-		"setup failed: module load cuda: command not found":                 "site file",
-		"KeyError: 'labels' (train.py:31)":                                  "",
+		"torch.OutOfMemoryError: CUDA out of memory. Tried to (train.py:2)": "The GPU's memory is too small: lower the batch per worker",
+		"gpu: the training needs 4.67 MiB of GPU memory; 1 MiB of 16 GiB are free: use a smaller batch or an unused GPU (cuMemAlloc: out of memory (CUDA error 2))": "The GPU's memory is too small: lower the batch per worker",
+		"node1: StepId=10.0 exceeded memory limit (9 > 3), being killed":                                                                                            "resources.memory",
+		"setup failed: module load cuda: command not found":                                                                                                         "site file",
+		"KeyError: 'labels' (train.py:31)":                                                                                                                          "",
 	} {
 		if got := Hint(metrics.Failed, cause, nil); !strings.Contains(got, want) || (want == "") != (got == "") {
 			t.Errorf("%s: %q, want %q", cause, got, want)

@@ -34,7 +34,7 @@ var hints = []struct {
 }
 
 // device matches the messages by which frameworks report that a GPU is out of memory.
-var device = regexp.MustCompile(`(?:CUDA|HIP) out of memory|OutOfMemoryError|CUBLAS_STATUS_ALLOC_FAILED|RESOURCE_EXHAUSTED: .*[Oo]ut of memory`)
+var device = regexp.MustCompile(`(?:CUDA|HIP) out of memory|cuMemAlloc: out of memory|OutOfMemoryError|CUBLAS_STATUS_ALLOC_FAILED|RESOURCE_EXHAUSTED: .*[Oo]ut of memory`)
 
 // IsOutOfDeviceMemory reports whether a program's words are about a GPU's memory.
 func IsOutOfDeviceMemory(words string) bool { return device.MatchString(words) }
