@@ -86,6 +86,7 @@ func (s *survey) summaries() {
 		}
 	}
 	s.unmarkedMeans(leave)
+	s.unlikelyRuns()
 	for _, why := range slices.Sorted(maps.Keys(left)) {
 		slices.SortFunc(left[why], func(a, b surveyed) int { return a.line - b.line })
 		s.say("left out %s (lines %s): %s", number.Count(len(left[why]), "row"), lines(left[why]), why)
@@ -144,6 +145,62 @@ func (s *survey) unmarkedMeans(leave func(string, ...surveyed)) {
 			break
 		}
 	}
+}
+
+// unlikelyRuns warns of rows that are probably not runs: a last row that is the mean or median of
+// the others, and rows that repeat others with fewer decimals. In one point that may be chance, so
+// it must be so in every point, and in two or more.
+func (s *survey) unlikelyRuns() {
+	groups := s.runs(byPoint)
+	if len(s.figures) == 0 || s.epochs || len(groups) < 2 {
+		return
+	}
+	var means, rounded []surveyed
+	isMean, isRounded := true, true
+	for _, rows := range groups {
+		last, others := rows[len(rows)-1], rows[:len(rows)-1]
+		differ := slices.ContainsFunc(rows, func(r surveyed) bool { return r.values[0] != last.values[0] })
+		if isMean = isMean && differ && len(others) >= 2 && len(rows) <= mostValues && last.digits >= samePrecision && s.middle(last, others); isMean {
+			means = append(means, last)
+		}
+		again := s.rounded(rows)
+		if isRounded = isRounded && again != nil; isRounded {
+			rounded = append(rounded, again...)
+		}
+	}
+	if isMean {
+		s.say("the last row of each worker count equals the mean or median of its other rows (lines %s): if it is no run, remove it", lines(means))
+	}
+	if isRounded {
+		s.say("lines %s repeat other rows with fewer decimals, in the same order: if they are copies, remove them", lines(rounded))
+	}
+}
+
+// rounded returns the rows of a point that repeat its other rows with fewer decimals, in the same
+// order; nil if there are none.
+func (s *survey) rounded(rows []surveyed) (again []surveyed) {
+	most := 0
+	for _, r := range rows {
+		most = max(most, r.decimals)
+	}
+	var exact []surveyed
+	for _, r := range rows {
+		if r.decimals == most {
+			exact = append(exact, r)
+		} else {
+			again = append(again, r)
+		}
+	}
+	if len(exact) < 2 || len(again)%len(exact) != 0 {
+		return nil
+	}
+	for i, r := range again {
+		step := math.Pow(10, -float64(r.decimals)) * s.reads[s.figures[0]].scale
+		if !(math.Abs(exact[i%len(exact)].values[0]-r.values[0]) <= 0.51*step) {
+			return nil
+		}
+	}
+	return again
 }
 
 // middle reports whether every figure of a row is the mean, or every one the median, of the other
