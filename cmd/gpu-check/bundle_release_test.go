@@ -157,7 +157,7 @@ func TestReleaseBundle(t *testing.T) {
 	}
 	text, err := os.ReadFile(filepath.Join(n.root, "work/gpu-check.md"))
 	n.did(err)
-	for _, want := range []string{"# DOUBLE, not a GPU\n", "| kernels/sgd | passed |", "## Speed", "| cnn | 16 | bf16 | native |", "| fp32 | products |", "noticed on that rank only"} {
+	for _, want := range []string{"# DOUBLE, not a GPU\n", ", sgd, adam, squared-norm, bfloat16, graph | passed |", "## Speed", "| model | batch | trainer | fp32 | tf32 | bf16 |\n|---|---|---|---|---|---|\n| cnn | 16 | native | ", " ms: products ", "noticed on that rank only"} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("the page does not say %q:\n%s", want, text)
 		}

@@ -260,7 +260,7 @@ func TestDecoderChecks(t *testing.T) {
 	}{
 		"native":          {native, func(*study.Point) {}, "workload.model", "is not a model of the native trainer"},
 		"horovod":         {pytorchHorovod, func(*study.Point) {}, "workload.model", "pytorch-horovod has no language models; pytorch-ddp"},
-		"ddp zero":        {pytorchDDP, func(p *study.Point) { p.Workload.Train.Zero = 3 }, "workload.zero", "shares nothing out"},
+		"ddp zero":        {pytorchDDP, func(p *study.Point) { p.Workload.Train.Zero = 3 }, "workload.zero", "does not shard"},
 		"fsdp zero":       {pytorchFSDP, func(p *study.Point) { p.Workload.Train.Zero = 1 }, "workload.zero", "has no stage 1; valid: 2, 3"},
 		"deepspeed shard": {deepspeed, func(p *study.Point) { p.Workload.Train.Shard = 2 }, "workload.shard", "no groups of ranks"},
 		"deepspeed bf16":  {deepspeed, func(p *study.Point) { p.Workload.Train.Precision = "bf16" }, "workload.precision", "set zero = 1, 2 or 3"},
