@@ -61,9 +61,13 @@ func NearWords(word string, valid []string) []string {
 // similar, too, so the number of edits or a common beginning decides.
 func similarity(word, valid string) float64 {
 	score := smetrics.JaroWinkler(word, valid, 0.7, 4)
-	begins := len(word) > 2 && len(valid) > 2 && (strings.HasPrefix(valid, word) || strings.HasPrefix(word, valid))
+	same := 0
+	for same < min(len(word), len(valid)) && word[same] == valid[same] {
+		same++
+	}
+	begins := same >= 3 && 4*same >= 3*min(len(word), len(valid))
 	edits := smetrics.WagnerFischer(word, valid, 1, 1, 1)
-	if score >= 0.9 || score >= 0.75 && (begins || edits <= (len(word)+1)/2) {
+	if score >= 0.9 || score >= 0.75 && (begins || edits <= max(2, len(word)/3)) {
 		return score
 	}
 	return 0

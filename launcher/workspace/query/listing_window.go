@@ -24,7 +24,7 @@ type Window struct {
 // line.
 func (v *Window) Page(width, height int, states []launcher.State, planned []launcher.Unbegun, trouble error, next time.Duration) []string {
 	var text bytes.Buffer
-	if err := inOrder(states, planned).Write(&text, table.FormatTable, table.Screen{Width: width}); err != nil {
+	if err := inOrder(states, planned).Write(&text, table.FormatTable, table.Screen{}); err != nil {
 		return []string{err.Error()}
 	}
 	lines := strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n")
