@@ -181,6 +181,9 @@ func TestLoadOf(t *testing.T) {
 	if got := of(run("a", imported, 0)); got.CPUs != 8 || got.GPUs != 4 || !math.IsNaN(got.Bytes) {
 		t.Errorf("of an import: %+v, want 8 CPUs, 4 GPUs, unknown memory", got)
 	}
+	if got := of(run("a", map[string]any{"cpus": int64(16)}, 0)); got.CPUs != 8 {
+		t.Errorf("of an import: %+v, want 8 CPUs", got)
+	}
 	if got := of(run("a", map[string]any{"resources.device": "cpu"}, 0)); got.GPUs != 0 || !math.IsNaN(got.CPUs) {
 		t.Errorf("on CPUs: %+v, want no GPUs, an unknown number of CPUs", got)
 	}
