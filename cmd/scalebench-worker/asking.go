@@ -49,7 +49,7 @@ func (r *serving) load(ctx context.Context, addresses, hosts []string, startup t
 	}
 	s := loadtest.Service{Replicas: names, Null: r.null, Seed: uint64(r.point.Seed), InProcess: w.Target == study.Process, Phase: r.phase, Figure: r.figure, Doubt: r.doubt, Log: r.latencies, GPUs: r.point.ServedBy()}
 	if s.InProcess {
-		s.Null = nil // there is no client to measure
+		s.Null = nil // the model runs in this process, so no client can limit the results
 	}
 	if w.Export {
 		s.Export = r.requests

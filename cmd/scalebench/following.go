@@ -27,7 +27,7 @@ type watch struct {
 	again  string                // how to repeat failed runs
 }
 
-// A runFailure is how a run ended without a good result.
+// A runFailure describes a run that ended without a good result.
 type runFailure struct {
 	status      metrics.Status
 	cause, hint string // "" if unknown

@@ -16,7 +16,7 @@ import (
 type switched struct {
 	text    []byte
 	copies  []copied
-	outside []*mutant // mutants outside functions, each of which needs a program of its own
+	outside []*mutant // mutants outside functions; each is compiled by itself
 }
 
 // copied says which lines of a switched file are the mutated copy for a mutant.
