@@ -104,8 +104,10 @@ func (i Identity) text() []byte {
 }
 
 // SameFile reports whether two paths name the same existing file or folder. The kernel treats a
-// file system that is mounted twice as two file systems. But the inode number and the change time
-// in nanoseconds come from the server, and a copy shares at most one of them.
+// file system that is mounted twice as two file systems. But the inode number and the time of the
+// last write in nanoseconds come from the server, and a copy has another inode number, but for
+// chance. (The change time is no sign: a link made or removed elsewhere changes it, and one of the
+// two mounts may still have the old one in its cache.)
 func SameFile(a, b string) bool {
 	one, err1 := os.Stat(a)
 	two, err2 := os.Stat(b)
@@ -114,7 +116,7 @@ func SameFile(a, b string) bool {
 	}
 	first, ok1 := one.Sys().(*syscall.Stat_t)
 	second, ok2 := two.Sys().(*syscall.Stat_t)
-	return ok1 && ok2 && first.Ino == second.Ino && first.Ctim == second.Ctim
+	return ok1 && ok2 && first.Ino == second.Ino && first.Mtim == second.Mtim
 }
 
 // Same reports whether two folders are one.
