@@ -77,7 +77,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.BoolVar(&o.Perturb, "perturb", false, "flip a bit of one result: the check must fail")
 	flags.StringVar(&o.Worker, "worker", o.Worker, "the worker's GPU variant")
 	flags.StringVar(&o.Scalebench, "scalebench", o.Scalebench, "scalebench")
-	flags.StringVar(&o.Record, "record", "", "a `checkout` of scalebench: if nothing failed on a GPU, write docs/gpu-check.md and the record there; with --resume, of those results, and no check is made")
+	flags.StringVar(&o.Record, "record", "", "a `checkout` of scalebench: if nothing failed on a GPU, write launcher/gpucheck/record.json and record.md there; with --resume, of those results, and no check is made")
 	err := flags.Parse(args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):

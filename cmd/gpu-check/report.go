@@ -161,8 +161,8 @@ func keepOld(path string) error {
 	return nil
 }
 
-// record writes the page and the results into a checkout of the source code. Its documentation
-// then says what passed and which parts have not been run.
+// record writes the page and the results into a checkout of the source code. Doctor then says
+// on which GPU the check passed and which parts have not been run.
 func record(r *report, checkout string, stdout io.Writer) error {
 	switch {
 	case r.Double:
@@ -182,11 +182,11 @@ func record(r *report, checkout string, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	docs, source := filepath.Join(checkout, "docs/gpu-check.md"), filepath.Join(checkout, "launcher/gpucheck/record.json")
-	if err := errors.Join(os.WriteFile(docs, []byte(r.markdown()), 0o644), os.WriteFile(source, append(text, '\n'), 0o644)); err != nil {
+	page, source := filepath.Join(checkout, "launcher/gpucheck/record.md"), filepath.Join(checkout, "launcher/gpucheck/record.json")
+	if err := errors.Join(os.WriteFile(page, []byte(r.markdown()), 0o644), os.WriteFile(source, append(text, '\n'), 0o644)); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(stdout, "%s; commit %s and %s, and correct the sentences about GPUs in docs/gpu.md\n", r.Result, docs, source)
+	_, err = fmt.Fprintf(stdout, "%s; commit %s and %s, and correct the sentences about GPUs in docs/gpu.md\n", r.Result, page, source)
 	return err
 }
 

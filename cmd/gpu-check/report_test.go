@@ -142,14 +142,16 @@ func TestRecord(t *testing.T) {
 		"unfinished": {report{Record: gpucheck.Record{Commit: "abc", PyTorch: "2.9"}, Parts: []*outcome{{Name: "kernels/sgd", Result: passed}, {Name: "energy/nvml", Result: pending}, {Name: "scaling/gpus", Result: leftOut}}}, ""},
 	} {
 		checkout := t.TempDir()
-		for _, dir := range []string{"docs", "launcher/gpucheck"} {
-			if err := os.MkdirAll(filepath.Join(checkout, dir), 0o700); err != nil {
-				t.Fatal(err)
-			}
+		if err := os.MkdirAll(filepath.Join(checkout, "launcher/gpucheck"), 0o700); err != nil {
+			t.Fatal(err)
 		}
 		var said strings.Builder
 		err := record(&test.r, checkout, &said)
 		written, _ := os.ReadFile(filepath.Join(checkout, "launcher/gpucheck/record.json"))
+		page, _ := os.ReadFile(filepath.Join(checkout, "launcher/gpucheck/record.md"))
+		if (page == nil) != (written == nil) {
+			t.Errorf("%s: the record is written without its page, or the page without its record", name)
+		}
 		if test.want == "" && (err != nil || !strings.Contains(string(written), `"commit": "abc"`)) || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want) || written != nil) {
 			t.Errorf("%s: %v, want %q; %s", name, err, test.want, written)
 		}

@@ -1,6 +1,6 @@
 // Package gpucheck has the record of where the GPU check (cmd/gpu-check) was last made, the
 // formats in which the worker answers the check, and how a check is defined (check.go) and run
-// (run.go). The record is part of the source, like docs/gpu-check.md; doctor prints it.
+// (run.go). Doctor prints the record, record.json; record.md has its results.
 package gpucheck
 
 import (
@@ -40,5 +40,5 @@ func (r Record) String() string {
 	if len(r.Open) > 0 {
 		text += ", but for " + strings.Join(r.Open, ", ")
 	}
-	return text + " (docs/gpu-check.md)"
+	return text + " (launcher/gpucheck/record.md)"
 }

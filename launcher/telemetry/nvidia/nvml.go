@@ -19,7 +19,7 @@ import (
 // may be abandoned.
 //
 // The package only reads and is independent of scalebench. Its tests use a fake of NVML (launcher/gpu/fake);
-// docs/gpu-check.md has readings of a real GPU.
+// launcher/gpucheck/record.md has readings of a real GPU.
 
 // Variable names the environment variable with the path of the library. It replaces the system's library.
 const Variable = "SCALEBENCH_NVML"
