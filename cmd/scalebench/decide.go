@@ -79,6 +79,14 @@ func (s *session) deciding(ctx context.Context, w *workspace.Work, o untilOption
 	return d, nil
 }
 
+// beginDeciding claims the study's folder and records the first batch there. Results of a folder
+// that was deleted are still in the database, so the first look may come before the first run.
+func beginDeciding(ctx context.Context, w *workspace.Work, d *decide.Study) error {
+	first := *w
+	first.Plan = d.First()
+	return first.Begin(ctx)
+}
+
 // runUntilDecided makes runs on this machine, batch by batch, until the question is
 // decided.
 func (s *session) runUntilDecided(ctx context.Context, w *workspace.Work, backend *local.Backend, choice launcher.Choice, o untilOptions) error {
@@ -87,7 +95,7 @@ func (s *session) runUntilDecided(ctx context.Context, w *workspace.Work, backen
 		return err
 	}
 	s.hold()
-	if err := s.workspace().Claim(ctx, w.Study, w.Plan, w.Folder); err != nil { // looks.json is written before the first run
+	if err := beginDeciding(ctx, w, d); err != nil {
 		return err
 	}
 	choice.Policy.Order = study.OrderBlocks
@@ -114,7 +122,7 @@ func (s *session) submitUntilDecided(ctx context.Context, w *workspace.Work, cho
 		return err
 	}
 	s.hold()
-	if err := s.workspace().Claim(ctx, w.Study, w.Plan, w.Folder); err != nil {
+	if err := beginDeciding(ctx, w, d); err != nil {
 		return err
 	}
 	choice.Policy.Order = study.OrderBlocks

@@ -166,6 +166,9 @@ func (s *Study) first() map[string]int {
 	return target
 }
 
+// First returns the plan of the runs that are needed before the first look.
+func (s *Study) First() *study.Plan { return s.plan(s.first(), nil) }
+
 // plan returns the runs that are missing until each point has as many good runs as target says,
 // lowest repeat numbers first. The same command does not repeat a failed run. A point with at least
 // two more failed than good runs gets no further run.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
 // decision draws, for each interim analysis of a study, how many times as fast the larger of the
@@ -33,13 +34,35 @@ func decision(d Data) (chart, error) {
 	if len(c.marks) == 0 {
 		return c, errNothing
 	}
-	if slices.ContainsFunc(c.marks, func(m Mark) bool { return m.Kind == Bar }) {
+	if c.count(Bar) > 0 {
 		c.caption = append(c.caption, fmt.Sprintf("Bars: %s intervals, which hold at all looks together with 95 %%.", number.ExactPercent(d.Looks[len(d.Looks)-1].Confidence)))
 	}
-	if slices.ContainsFunc(c.marks, func(m Mark) bool { return m.Kind == Target }) {
+	if shown := c.count(Median); c.count(Bar) < shown {
+		c.caption = append(c.caption, withoutBar(d.Looks[len(d.Looks)-1]))
+	}
+	if c.count(Target) > 0 {
 		c.caption = append(c.caption, dashed)
 	}
 	return c, c.fit()
+}
+
+// count returns the number of marks of a kind.
+func (c *chart) count(kind MarkKind) (n int) {
+	for _, m := range c.marks {
+		if m.Kind == kind {
+			n++
+		}
+	}
+	return n
+}
+
+// withoutBar returns a sentence that says why looks of a study like l have no interval.
+func withoutBar(l metrics.Look) string {
+	least, of := scaling.LeastSeparate, "worker count"
+	if l.Contrast() {
+		least, of = scaling.LeastRuns(l.Confidence), "setting"
+	}
+	return fmt.Sprintf("Looks without a bar have no interval: one needs %d runs or more of each %s, not in two groups.", least, of)
 }
 
 // looks draws the interim analyses of one series that compare the same two worker counts as the

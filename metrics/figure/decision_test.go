@@ -33,12 +33,38 @@ func TestDecision(t *testing.T) {
 		t.Error(diff)
 	}
 	caption := strings.Join(f.caption, " ")
-	for _, text := range []string{"native: 4 workers over 2; 1 look compared other counts, or none, decided after 14 runs.", "96 % intervals"} {
+	for _, text := range []string{"native: 4 workers over 2; 1 look compared other counts, or none, decided after 14 runs.", "96 % intervals",
+		"Looks without a bar have no interval: one needs 4 runs or more of each worker count"} {
 		if !strings.Contains(caption, text) {
 			t.Errorf("%q lacks %q", caption, text)
 		}
 	}
 	if _, err := Draw("decision", Data{Looks: []metrics.Look{{Series: "native", Confidence: 0.96}}}, Options{}); err == nil {
 		t.Error("a look without a ratio was drawn")
+	}
+}
+
+// A comparison of settings needs 7 runs of each at 98.25 %: the smallest and largest of n runs miss
+// the median with probability 2·0.5^n, which is 3.1 % of 6 and 1.6 % of 7. With a bar at each look,
+// the caption says nothing.
+func TestDecisionWithoutBars(t *testing.T) {
+	x := func(x float64) *float64 { return &x }
+	for _, c := range []struct {
+		name      string
+		low, high *float64
+		want      bool
+	}{{"without", nil, nil, true}, {"with", x(1.1), x(1.3), false}} {
+		look := metrics.Look{Series: "b against a", Number: 1, Runs: 12, Ratio: x(1.2), Low: c.low, High: c.high, Confidence: 0.9825}
+		f, err := Draw("decision", Data{Looks: []metrics.Look{look}}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		caption := strings.Join(f.caption, " ")
+		if got := strings.Contains(caption, "one needs 7 runs or more of each setting"); got != c.want {
+			t.Errorf("%s: %q", c.name, caption)
+		}
+		if got := strings.Contains(caption, "Bars: 98"); got == c.want {
+			t.Errorf("%s: %q", c.name, caption)
+		}
 	}
 }

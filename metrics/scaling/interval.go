@@ -42,7 +42,7 @@ func medianLacking(sorted []float64, lacking int, confidence float64) (*Interval
 	l := sort.Search(n/2, func(l int) bool { return 2*below.CDF(float64(l)) > alpha })
 	if l == 0 {
 		// Even the interval from the smallest to the largest value leaves 2·½ⁿ outside.
-		return nil, insufficient(n, leastRuns(confidence))
+		return nil, insufficient(n, LeastRuns(confidence))
 	}
 	if l <= lacking {
 		return nil, lacks(lacking, n)
@@ -55,9 +55,9 @@ func lacks(lacking, runs int) string {
 	return fmt.Sprintf("%d of %d runs lack it, too many to leave out: they may be the slow ones", lacking, runs)
 }
 
-// leastRuns returns the smallest number of runs from which the interval of a median can be
+// LeastRuns returns the smallest number of runs from which the interval of a median can be
 // computed.
-func leastRuns(confidence float64) int {
+func LeastRuns(confidence float64) int {
 	return int(math.Ceil(1 - math.Log2(alpha(confidence)) - 1e-9))
 }
 

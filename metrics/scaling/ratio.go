@@ -193,7 +193,7 @@ func divide(a, b Sample, confidence float64) (*Estimate, Refusal) {
 	if why, text := unbalanced(a, b); why != "" && !a.apart {
 		x, y := common(a.runs, b.runs)
 		a.runs, b.runs = x, y
-		if again, _ := unbalanced(a, b); again != "" || a.lacking || b.lacking || len(x) < leastRuns(confidence) {
+		if again, _ := unbalanced(a, b); again != "" || a.lacking || b.lacking || len(x) < LeastRuns(confidence) {
 			return refuse(why, text)
 		}
 		a.Median, b.Median = medianOfRuns(x, a.byNode, confidence), medianOfRuns(y, b.byNode, confidence)
@@ -232,7 +232,7 @@ func divideRuns(a, b Sample, confidence float64) (e *Estimate, why Refusal, ok b
 		return e, why, true
 	}
 	logs := paired(a.runs, b.runs)
-	if len(logs) < leastRuns(confidence) || a.byNode || b.byNode {
+	if len(logs) < LeastRuns(confidence) || a.byNode || b.byNode {
 		return nil, "", false
 	}
 	if e, why = ofLogs(logs, false, confidence); e != nil {

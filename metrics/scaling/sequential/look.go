@@ -163,10 +163,10 @@ func (l *Look) open(a *advice.Advice, unlikely float64) {
 	if len(open) == 0 || len(open) == 1 && !a.Limited() { // the reason for doubt concerns all counts
 		open = append(open, l.Counts...)
 	}
-	open = slices.DeleteFunc(open, func(n int) bool { return !slices.Contains(l.Counts, n) })
+	slices.Sort(open)
+	open = slices.DeleteFunc(slices.Compact(open), func(n int) bool { return !slices.Contains(l.Counts, n) })
 	if len(a.Candidates) == 0 || len(open) < 2 && !a.Limited() {
 		return // a single count: there is nothing to compare, and more runs do not help
 	}
-	slices.Sort(open)
-	l.Open = slices.Compact(open)
+	l.Open = open
 }

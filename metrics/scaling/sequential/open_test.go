@@ -34,6 +34,7 @@ func TestOpenCounts(t *testing.T) {
 		{"no answer", advice.Advice{Candidates: candidates}, []int{1, 2, 4, 8}, []int{1, 2, 4, 8}},
 		{"one that is closed", advice.Advice{Workers: &four, Undecided: undecided(2, 8), Candidates: candidates}, []int{1, 4, 8}, []int{4, 8}},
 		{"all others closed", advice.Advice{Workers: &four, Undecided: undecided(2), Candidates: candidates}, []int{4}, nil},
+		{"the only one left", advice.Advice{Workers: &four, Candidates: candidates}, []int{4}, nil},
 		{"no candidates", advice.Advice{Workers: &four, Undecided: undecided(2)}, []int{2, 4}, nil},
 	} {
 		l := &Look{Counts: c.counts}
