@@ -33,15 +33,14 @@ func against(x measure.Measure, ys []measure.Measure) build {
 			of.log = least > 0 && most/least > 10
 			of.zero = !of.log && least >= 0
 		}
-		limits := c.limits(list, slices.Min(c.xs), slices.Max(c.xs))
+		limits := c.limits(list)
 		if len(list) > 1 {
 			c.marks = append(c.marks, c.labels...)
 		}
-		text := "Dots: runs; markers: medians, joined along " + shown(last(list[0].curve.Axis))
-		if len(list) > 1 {
-			text += ", the label at the largest"
-		}
-		c.caption = append(append(c.caption, text+"."), runsOfEach(d.Curves, list)...)
+		along := shown(last(list[0].curve.Axis))
+		c.caption = append(c.caption, fmt.Sprintf("Dots: runs; markers: medians, joined along %s (numbers).", along))
+		c.cross(list)
+		c.caption = append(c.caption, runsOfEach(d.Curves, list)...)
 		c.caption = append(c.caption, limits...)
 		of := func(s *scaling.Summary) *scaling.Estimate { return s.Median }
 		across := slices.Clone(list) // the same points, for the other measure
@@ -90,13 +89,16 @@ func (c *pairs) trend(style int, t trend) {
 		if in := v.Interval; in != nil {
 			c.add(Mark{Kind: Bar, Series: t.name, Points: []XY{{at.X, in.Low}, {at.X, in.High}}, style: style, alone: true})
 		}
-		medians = append(medians, Mark{Kind: Median, Series: t.name, Points: []XY{at}, style: style})
+		medians = append(medians, Mark{Kind: Median, Series: t.name, Points: []XY{at}, style: style},
+			Mark{Kind: Tag, Series: t.name, Points: []XY{at}, Text: p.At.String(), style: style, spare: true})
 		line = append(line, at)
 		c.xs, c.ys = append(c.xs, at.X), append(c.ys, at.Y)
 	}
 	c.addLine(style, t.name, line)
+	largest := &medians[len(medians)-1]
+	largest.spare = false
 	c.marks = append(c.marks, medians...)
-	c.labels = append(c.labels, Mark{Kind: Label, Series: t.name, Points: medians[len(medians)-1].Points, Text: t.name, style: style})
+	c.labels = append(c.labels, Mark{Kind: Label, Series: t.name, Points: largest.Points, Text: t.name, style: style})
 }
 
 // dots draws the runs of a point that have both measures.
@@ -111,25 +113,41 @@ func (c *pairs) dots(style int, t trend, p *scaling.Point) {
 	}
 }
 
-// limits draws dashed lines at the study's limits for the drawn measures.
-func (c *chart) limits(list []trend, from, to float64) []string {
-	drawn := map[float64]bool{}
-	var words []string
+// limits draws dashed lines at the study's limits for the drawn measures, probes included. A limit
+// far above all values would leave them no room: the caption names it instead.
+func (c *chart) limits(list []trend) []string {
+	ends, most := []XY{{X: math.Inf(1)}, {X: math.Inf(-1)}}, 0.0
+	for _, mark := range c.marks {
+		for _, p := range mark.Points {
+			ends[0].X, ends[1].X, most = min(ends[0].X, p.X), max(ends[1].X, p.X), max(most, p.Y)
+		}
+	}
+	seen := map[float64]bool{}
+	var drawn, above []string
 	for _, t := range list {
 		text, _ := t.curve.Parameters["workload.limit"].(string)
 		limit, err := measure.ParseLimit(text)
-		seconds, has := limit.Seconds[t.measure.Name]
-		if err != nil || !has || drawn[seconds] {
+		seconds, has := limit.Seconds[strings.TrimPrefix(t.measure.Name, measure.Probe)]
+		if err != nil || !has || seen[seconds] {
 			continue
 		}
-		drawn[seconds] = true
-		c.marks = append([]Mark{{Kind: Target, Points: []XY{{from, seconds}, {to, seconds}}, style: -1}}, c.marks...)
-		words = append(words, t.measure.Title+" "+t.measure.Text(seconds))
+		seen[seconds] = true
+		words := t.measure.Title + " " + t.measure.Text(seconds)
+		if seconds > 3*most {
+			above = append(above, words)
+			continue
+		}
+		c.marks = append([]Mark{{Kind: Target, Points: []XY{{ends[0].X, seconds}, {ends[1].X, seconds}}, style: -1}}, c.marks...)
+		drawn = append(drawn, words)
 	}
-	if words == nil {
-		return nil
+	var sentences []string
+	if drawn != nil {
+		sentences = append(sentences, "Dashed: the limit, "+strings.Join(drawn, ", ")+".")
 	}
-	return []string{"Dashed: the limit, " + strings.Join(words, ", ") + "."}
+	if above != nil {
+		sentences = append(sentences, "Above the plot: the limit, "+strings.Join(above, ", ")+".")
+	}
+	return sentences
 }
 
 // runsOfEach returns the number of runs per point for each measure, or once if all measures have

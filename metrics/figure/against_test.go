@@ -59,7 +59,7 @@ func TestAgainst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for kind, want := range map[MarkKind]int{Line: 2, Median: 8, Dot: 48, Bar: 16, Target: 1, Label: 2} {
+	for kind, want := range map[MarkKind]int{Line: 2, Median: 8, Dot: 48, Bar: 16, Target: 1, Label: 2, Tag: 8} {
 		if got := count(f, kind); got != want {
 			t.Errorf("%d marks %s, want %d", got, kind, want)
 		}
@@ -70,7 +70,7 @@ func TestAgainst(t *testing.T) {
 	if i := slices.IndexFunc(f.Marks(), func(m Mark) bool { return m.Kind == Label }); fmt.Sprintf("%.4g", f.Marks()[i].Points[0].X) != "102.5" {
 		t.Errorf("the label is at %v", f.Marks()[i])
 	}
-	if text := f.Caption(); !strings.Contains(text, "joined along threads, the label at the largest.") || !strings.Contains(text, "Dashed: the limit, P95 50.0 ms.") {
+	if text := f.Caption(); !strings.Contains(text, "joined along threads (numbers).") || !strings.Contains(text, "Dashed: the limit, P95 50.0 ms.") {
 		t.Error(text)
 	}
 }

@@ -34,7 +34,9 @@ func along(ms ...measure.Measure) build {
 		if d.columns {
 			c.caption[0] = "Dots: runs; columns: medians."
 		}
+		c.cross(list)
 		c.caption = append(c.caption, runsOfEach(curves, list)...)
+		c.caption = append(c.caption, c.limits(list)...)
 		c.caption = append(c.caption, bars(estimates(list, of), "exact binomial interval of the median")...)
 		if !d.words {
 			c.ideals(list)
@@ -89,7 +91,7 @@ func (c *chart) bends(list []trend) {
 		if list[0].measure.Better == measure.Lower {
 			most += " " + unit
 		}
-		text = fmt.Sprintf("Rings: knees, the smallest %s shown to give 95 %% of %s; thin rings: may be enough. ", shown(list[0].curve.Axis), most) + text
+		c.caption = append(c.caption, fmt.Sprintf("Rings: knees, the smallest %s shown to give 95 %% of %s; thin rings: may be enough.", shown(list[0].curve.Axis), most))
 	}
 	c.caption = append(c.caption, text)
 }

@@ -151,8 +151,11 @@ func runsAt(c scaling.Curve, count func(scaling.Point) int) string {
 	return strings.Join(parts, ", ")
 }
 
+// mostNamed is the number of series for which a caption writes a sentence each.
+const mostNamed = 3
+
 // perSeries writes a sentence once if it is the same for all series, or else with each
-// series' name. The names are as drawn.
+// series' name, up to mostNamed. The names are as drawn.
 func perSeries(lead string, curves []scaling.Curve, of func(scaling.Curve) string) string {
 	texts := make([]string, len(curves))
 	same := true
@@ -165,6 +168,9 @@ func perSeries(lead string, curves []scaling.Curve, of func(scaling.Curve) strin
 	}
 	for i, c := range curves {
 		texts[i] = shown(c.Series) + ": " + texts[i]
+	}
+	if more := len(texts) - mostNamed; more > 1 {
+		texts = append(texts[:mostNamed], fmt.Sprintf("%d more series", more))
 	}
 	return upper(lead) + strings.Join(texts, "; ") + "."
 }

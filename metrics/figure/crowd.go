@@ -13,11 +13,21 @@ import (
 // more is split into panels.
 const mostLines = 8
 
+// mostCrossed is that number if colours and markers have a meaning each.
+const mostCrossed = 12
+
+func (c *chart) mostLines() int {
+	if c.crossed != nil {
+		return mostCrossed
+	}
+	return mostLines
+}
+
 // group is the set of curves of one panel.
 type group struct {
 	title  string
 	curves []scaling.Curve
-	keyed  bool // the title is a prefix of all its labels
+	key    string // parameter whose value the title is; "" for none
 }
 
 // groupsBy returns a group for each value of a parameter.
@@ -27,7 +37,7 @@ func groupsBy(key string, curves []scaling.Curve) []group {
 	var list []group
 	for i, c := range curves {
 		if i == 0 || parameter(c, key) != parameter(curves[i-1], key) {
-			list = append(list, group{title: panelTitle(key, parameter(c, key).String()), keyed: true})
+			list = append(list, group{title: panelTitle(key, parameter(c, key).String()), key: key})
 		}
 		last := &list[len(list)-1]
 		last.curves = append(last.curves, c)
@@ -74,12 +84,30 @@ func uncrowd(curves []scaling.Curve, most int) []group {
 	return best
 }
 
+// withoutKeys names the curves of panels without the parameter that the panels' titles state. A
+// curve that is alone in each panel keeps its name.
+func withoutKeys(groups []group) []group {
+	var all []scaling.Curve
+	for _, g := range groups {
+		all = append(all, g.curves...)
+	}
+	if key := groups[0].key; key != "" && key != "framework" && len(all) > len(groups) {
+		all = scaling.Rename(all, key)
+	}
+	named := slices.Clone(groups)
+	for i := range named {
+		n := len(named[i].curves)
+		named[i].curves, all = all[:n], all[n:]
+	}
+	return named
+}
+
 // drawGroups draws a panel for each group, all with the same axes.
 func drawGroups(kind string, draw build, groups []group, d Data, o Options) (*Drawing, error) {
 	var charts []chart
 	var without []string
 	var why error
-	for _, g := range groups {
+	for _, g := range withoutKeys(groups) {
 		own := d
 		own.Curves = g.curves
 		list, err := draw(own, o)
@@ -92,7 +120,7 @@ func drawGroups(kind string, draw build, groups []group, d Data, o Options) (*Dr
 			list[i].caption = append(list[i].caption, doubts(g.curves)...)
 		}
 		if len(list) == 1 {
-			if list[0].title = g.title; g.keyed {
+			if list[0].title = g.title; g.key != "" {
 				list[0].shortenLabels()
 			}
 		}

@@ -92,7 +92,7 @@ func drawOne(kind string, draw build, d Data, o Options) (*Drawing, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s figure: %w", kind, err)
 	}
-	if lines := c[0].styles(); len(c) == 1 && len(d.Curves) > 1 && lines > mostLines {
+	if lines := c[0].styles(); len(c) == 1 && len(d.Curves) > 1 && lines > c[0].mostLines() {
 		perCurve := (lines + len(d.Curves) - 1) / len(d.Curves)
 		return drawGroups(kind, draw, uncrowd(d.Curves, max(1, mostLines/perCurve)), d, o)
 	}
@@ -108,6 +108,9 @@ func drawOne(kind string, draw build, d Data, o Options) (*Drawing, error) {
 func builder(kind string, curves []scaling.Curve, o Options) (build, error) {
 	together := func() ([]measure.Measure, error) {
 		return Together(kind, func(name string) (measure.Measure, error) { return scaling.Find(curves, name) })
+	}
+	if k, ok := Find(kind); ok && k.Over != "" && k.Over == o.Against.Name {
+		return k.draw, nil
 	}
 	if o.Against.Name != "" {
 		ms, err := together()

@@ -271,7 +271,7 @@ func TestRefused(t *testing.T) {
 		o      Options
 		want   string
 	}{
-		{"pie", curves, Options{}, `unknown figure "pie"; choose one of speedup, efficiency, throughput, tta, accuracy, samples, loss-time, loss-samples, perplexity-time, perplexity-samples, breakdown, ranks, cost, normalised, busbw, energy, prediction, needs, utilisation, decision, or a measure`},
+		{"pie", curves, Options{}, `unknown figure "pie"; choose one of speedup, efficiency, throughput, tta, accuracy, samples, loss-time, loss-samples, perplexity-time, perplexity-samples, breakdown, ranks, cost, normalised, busbw, frontier, energy, prediction, needs, utilisation, decision, or a measure`},
 		{"speedup", nil, Options{}, "nothing to draw"},
 		{"speedup", baseless, Options{}, `no base point for series "native"`},
 		{"efficiency", baseless, Options{}, `no base point for series "native"`},

@@ -2,6 +2,7 @@ package figure
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"gonum.org/v1/plot/vg"
@@ -111,6 +112,9 @@ func (l *layout) placeInside(c *chart) bool {
 	covered := l.covered(c)
 	const away = radius + 3
 	var taken []vg.Rectangle
+	for _, t := range l.tags {
+		taken = append(taken, t.box)
+	}
 	for i := range l.labels {
 		p := &l.labels[i]
 		if !p.inside {
@@ -145,12 +149,48 @@ func (l *layout) placeInside(c *chart) bool {
 	return true
 }
 
+// placeTags puts each tag next to its point, where it covers the least. A spare tag that would cover
+// a mark is left out.
+func (l *layout) placeTags(c *chart) {
+	const crowded = 1000 // worse than any number of covered points
+	covered := l.covered(c)
+	style := textStyle(captionSize)
+	var taken []vg.Rectangle
+	for _, must := range []bool{true, false} {
+		for _, m := range c.marks {
+			if m.Kind != Tag || m.spare == must {
+				continue
+			}
+			at, w, h := l.at(c, m.Points[0]), style.Width(m.Text), lineHeight(captionSize)
+			var best vg.Rectangle
+			least := math.MaxInt
+			for _, corner := range []vg.Point{ // best first
+				{X: radius + 1, Y: -h / 2}, {X: 1, Y: radius}, {X: 1, Y: -radius - h},
+				{X: -w / 2, Y: radius + 1}, {X: -w / 2, Y: -radius - 1 - h}, {X: -1 - w, Y: radius}, {X: -radius - 1 - w, Y: -h / 2},
+			} {
+				box := vg.Rectangle{Max: vg.Point{X: w, Y: h}}.Add(at).Add(corner)
+				covers := within(box, covered)
+				if !l.free(box, taken) {
+					covers = crowded
+				}
+				if covers < least {
+					best, least = box, covers
+				}
+			}
+			if m.spare && least > 0 {
+				continue
+			}
+			l.tags, taken = append(l.tags, placed{mark: m, lines: []string{m.Text}, box: best}), append(taken, best)
+		}
+	}
+}
+
 // covered returns points on all lines and marks.
 func (l *layout) covered(c *chart) []vg.Point {
 	const step = 4 // along a line, in points; less than a letter
 	var covered []vg.Point
 	for _, m := range c.marks {
-		if m.Kind == Label {
+		if m.Kind == Label || m.Kind == Tag {
 			continue
 		}
 		for i, p := range m.Points {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"strings"
 
 	"gonum.org/v1/plot/vg"
 
@@ -40,6 +39,7 @@ type layout struct {
 	title, caption []string
 	xTicks, yTicks []tick
 	labels         []placed
+	tags           []placed
 	aside          []vg.Length // by style: offset of runs from their medians
 	legend         vg.Length   // height of the labels if they are below the plot
 	tilted         bool        // names on the x axis
@@ -119,7 +119,7 @@ func arrange(c *chart, o Options, where side) (layout, error) {
 	inner := l.size.X - 2*margin
 	l.title = wrap(c.title, textStyle(titleSize), inner)
 	if !o.NoCaption {
-		l.caption = wrap(strings.Join(c.caption, " "), textStyle(captionSize), inner)
+		l.caption = captionLines(c.caption, inner)
 	}
 
 	yLabels := l.widthOfTicks(c, 0.33*inner)
@@ -183,6 +183,7 @@ func arrange(c *chart, o Options, where side) (layout, error) {
 		l.thinTicks(c)
 	}
 	l.spread(c)
+	l.placeTags(c)
 	return l, nil
 }
 

@@ -26,6 +26,7 @@ const (
 	Band   MarkKind = "band"   // filled interval along N: upper ends, then lower ends backwards
 	Bend   MarkKind = "bend"   // ring: saturation point; if a smaller one is possible, it comes first
 	Label  MarkKind = "label"  // text at a line's end
+	Tag    MarkKind = "tag"    // position of a median on the curve's axis, next to the median
 )
 
 // XY is a point in data coordinates. X is workers, seconds since training began, samples, a
@@ -41,6 +42,7 @@ type Mark struct {
 
 	style  int     // index of colour and shape; -1: grey
 	alone  bool    // a dot for its point's only run
+	spare  bool    // a tag that is left out where it would cover something
 	strong float64 // of a block and its label: fraction of the colour that remains; 0: all
 }
 
@@ -68,6 +70,7 @@ type chart struct {
 	x, y    axis
 	marks   []Mark
 	caption []string // sentences
+	crossed []look   // by style, if lines differ in two keys; nil: each style has its own
 	// scattered lines end anywhere in the plot, not at its right edge. Their labels are at
 	// the ends if there is room, else right of the plot.
 	scattered bool

@@ -49,7 +49,7 @@ func panelTitle(key, value string) string {
 			return workers(n)
 		}
 	}
-	return shown(key) + " " + shown(value)
+	return shown(last(key)) + " " + shown(value)
 }
 
 // shortenLabels removes from the labels what the panel's title says.
@@ -84,7 +84,7 @@ func (f *Drawing) multiples(charts []chart, o Options) error {
 	inner := vg.Length(width)*vg.Inch - 2*margin
 	f.frame.title = wrap(shown(o.Title), textStyle(titleSize), inner)
 	if !o.NoCaption {
-		f.frame.caption = wrap(strings.Join(f.caption, " "), textStyle(captionSize), inner)
+		f.frame.caption = captionLines(f.caption, inner)
 	}
 	above, below := block(f.frame.title, titleSize), block(f.frame.caption, captionSize)
 	if labels != nil {

@@ -34,6 +34,11 @@ func (f *panel) paint(dc draw.Canvas) {
 	for _, m := range f.chart.marks {
 		p.mark(m)
 	}
+	for _, t := range f.layout.tags {
+		style := textStyle(captionSize)
+		style.Color = p.color(t.mark.style)
+		p.lines(t.lines, captionSize, style, t.box.Min.X, t.box.Max.Y)
+	}
 	for _, lb := range f.layout.labels {
 		p.label(lb)
 	}
@@ -58,12 +63,15 @@ func (p *painter) fill(col color.Color, path vg.Path) {
 	p.Fill(path)
 }
 
+// color returns the colour of a style.
+func (p *painter) color(style int) color.NRGBA { return colorOf(p.c.look(style).colour) }
+
 // shape fills a style's marker, with a white edge if it covers others.
 func (p *painter) shape(style int, at vg.Point, r vg.Length, edge bool) {
 	if edge {
-		p.fill(color.White, shapeOf(style, at, r+0.9))
+		p.fill(color.White, shapeOf(p.c.look(style).shape, at, r+0.9))
 	}
-	p.fill(colorOf(style), shapeOf(style, at, r))
+	p.fill(p.color(style), shapeOf(p.c.look(style).shape, at, r))
 }
 
 func (p *painter) cross(col color.Color, at vg.Point, r vg.Length) {
@@ -72,7 +80,7 @@ func (p *painter) cross(col color.Color, at vg.Point, r vg.Length) {
 }
 
 func (p *painter) mark(m Mark) {
-	col := colorOf(m.style)
+	col := p.color(m.style)
 	points := make([]vg.Point, len(m.Points))
 	for i, d := range m.Points {
 		if p.c.y.log && d.Y <= 0 {
@@ -97,9 +105,9 @@ func (p *painter) mark(m Mark) {
 		}
 		p.stroke(grey, 1, dashes, points...)
 	case Line:
-		p.stroke(col, 1.6, dashesOf(m.style), points...)
+		p.stroke(col, 1.6, dashesOf(p.c.look(m.style).colour), points...)
 	case Trace:
-		p.stroke(faded(col, 0.7), 0.9, dashesOf(m.style), points...)
+		p.stroke(faded(col, 0.7), 0.9, dashesOf(p.c.look(m.style).colour), points...)
 	case Dot:
 		// Add a rim, so that overlapping dots can be counted.
 		p.fill(faded(col, 0.45), shapeOf(0, points[0], 1.9))
@@ -163,14 +171,14 @@ func (p *painter) label(lb placed) {
 	case lb.mark.strong > 0: // labels of blocks
 		at := vg.Point{X: lb.box.Min.X - gap - radius, Y: (lb.box.Min.Y + lb.box.Max.Y) / 2}
 		key := vg.Rectangle{Min: at.Sub(vg.Point{X: radius, Y: radius}), Max: at.Add(vg.Point{X: radius, Y: radius})}
-		p.fill(faded(colorOf(lb.mark.style), lb.mark.strength()), key.Path())
+		p.fill(faded(p.color(lb.mark.style), lb.mark.strength()), key.Path())
 	default:
 		y := (lb.box.Min.Y + lb.box.Max.Y) / 2
 		at := vg.Point{X: lb.box.Min.X - gap - radius, Y: y}
 		if lb.led {
 			from := p.l.place(p.c, lb.mark, lb.mark.Points[0])
 			start, elbow := from.X+radius+2, p.l.plot.Max.X
-			p.stroke(faded(colorOf(lb.mark.style), 0.6), 0.6, []vg.Length{1, 2},
+			p.stroke(faded(p.color(lb.mark.style), 0.6), 0.6, []vg.Length{1, 2},
 				vg.Point{X: min(start, elbow), Y: from.Y}, vg.Point{X: elbow, Y: from.Y}, vg.Point{X: at.X - radius - 1, Y: y})
 		}
 		if lb.mark.style >= 0 {

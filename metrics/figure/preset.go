@@ -82,6 +82,8 @@ type Preset struct {
 	draw  build
 
 	axis string // axis of the curves; "": workers
+	// Over is the measure on the x axis; "": the axis of the curves.
+	Over string
 	// Measure is the measure of the curves; "" for the main measures of a training.
 	Measure string
 	// Shown selects the measures to show; nil: all.
@@ -121,6 +123,7 @@ func Presets() []Preset {
 		{Name: "cost", Title: "Cost against time", About: "cost against time, of a service against demand, by the site file's [[prices]]", Input: OfPrices, draw: costs, Shown: missable, Target: PricesGoal, Demand: true},
 		{Name: "normalised", Title: "Time and cost relative to the baseline", About: "time and cost over the baseline's", Input: OfPrices, draw: normalised, Shown: missable, Target: PricesGoal},
 		{Name: "busbw", Title: "Bus bandwidth against size", About: "bus bandwidth of collectives against their size", draw: busBandwidth, axis: measure.Bytes, Measure: measure.BusBW},
+		{Name: "frontier", Title: "Throughput per GPU against speed per user", About: "tokens/s per GPU against tokens/s per user of a language model", draw: frontier, Over: measure.OutputPerUser, Measure: measure.OutputPerGPU},
 		{Name: "energy", Title: "Energy per sample against workers", About: "joules for a sample, where energy was read", draw: along(energyPerSample), Measure: measure.JoulesPerSample},
 		{Name: "prediction", Title: "Predicted rate of a worker", About: "rate of a worker, measured and predicted on up to 4 times as many", Input: OfPredictions, draw: single(prediction),
 			Whole: "is of step times over workers" + noChoice},
@@ -181,7 +184,7 @@ func Find(name string) (Preset, bool) {
 // OfCurves reports whether the preset needs only curves of trainings over workers, so that
 // it applies to any training.
 func (k Preset) OfCurves() bool {
-	return k.draw != nil && k.Input == OfCurves && k.axis == "" && (k.Measure == "" || k.Measure == measure.Throughput) && k.goals == ""
+	return k.draw != nil && k.Input == OfCurves && k.axis == "" && k.Over == "" && (k.Measure == "" || k.Measure == measure.Throughput) && k.goals == ""
 }
 
 // Concerns reports whether the study has the data that the plot is about. A report then includes
@@ -233,5 +236,5 @@ func (k Preset) Draw(d Data, o Options) (*Drawing, error) {
 
 // draws reports whether the preset is the figure of a measure along the axis of the curves.
 func (k Preset) draws(m measure.Measure, c scaling.Curve) bool {
-	return k.Input == OfCurves && k.Measure == m.Name && cmp.Or(k.axis, scaling.Workers) == c.Axis
+	return k.Input == OfCurves && k.Measure == m.Name && k.Over == "" && cmp.Or(k.axis, scaling.Workers) == c.Axis
 }

@@ -118,11 +118,13 @@ func distinguish(list []*series, keys []string) bool {
 	return true
 }
 
-// shortened returns a function that formats the values of a parameter. It cuts the middle out of
-// long values, and adds a number if two values would then be equal.
+// shortened returns a function that formats the values of a parameter. It leaves out folders that
+// paths do not need to differ, cuts the middle out of long values, and adds a number if two values
+// would then be equal.
 func shortened(list []*series, key string) func(any) string {
+	ends := endsOf(list, key)
 	cut := func(v any) string {
-		r := []rune(text(v))
+		r := []rune(cmp.Or(ends[text(v)], text(v)))
 		if len(r) <= longValue {
 			return string(r)
 		}
@@ -145,6 +147,36 @@ func shortened(list []*series, key string) func(any) string {
 		}
 		return short
 	}
+}
+
+// endsOf returns the shortest ends of a parameter's values that are paths with which all values
+// differ: for a/x/model and b/x/model, a/x/model itself; for a/one and b/two, "one".
+func endsOf(list []*series, key string) map[string]string {
+	values := map[string]bool{}
+	for _, s := range list {
+		values[text(s.parameters[key])] = true
+	}
+	ends := map[string]string{}
+	for v := range values {
+		if !strings.Contains(v, "/") || strings.ContainsAny(v, " \t\n") {
+			continue
+		}
+		parts := strings.Split(v, "/")
+		for n := 1; n < len(parts); n++ {
+			end := strings.Join(parts[len(parts)-n:], "/")
+			same := 0
+			for other := range values {
+				if other == end || strings.HasSuffix(other, "/"+end) {
+					same++
+				}
+			}
+			if end != "" && same == 1 {
+				ends[v] = end
+				break
+			}
+		}
+	}
+	return ends
 }
 
 // Keys returns the sorted parameters, other than the framework, in which the curves differ.

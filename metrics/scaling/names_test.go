@@ -53,6 +53,29 @@ func TestNamesAreShort(t *testing.T) {
 	}
 }
 
+// A path is named by the end in which it differs from the other values.
+func TestNamesOfPaths(t *testing.T) {
+	for _, tt := range []struct{ values, want []string }{
+		{[]string{"/models/a/qwen", "/models/b/llama"}, []string{"qwen", "llama"}},
+		{[]string{"a/x/model.onnx", "b/x/model.onnx"}, []string{"a/x/model.onnx", "b/x/model.onnx"}},
+		{[]string{"/srv/a/x/model.onnx", "/srv/b/x/model.onnx"}, []string{"a/x/model.onnx", "b/x/model.onnx"}},
+		{[]string{"m/model", "model"}, []string{"m/model", "model"}},
+		{[]string{"models/", "other/"}, []string{"models/", "other/"}},
+		{[]string{"python3 a/b.py", "python3 a/c.py"}, []string{"python3 a/b.py", "python3 a/c.py"}},
+	} {
+		var list []*series
+		for _, v := range tt.values {
+			list = append(list, &series{parameters: map[string]any{"workload.model": v}})
+		}
+		name(list)
+		for i, s := range list {
+			if want := "model=" + tt.want[i]; s.name != want {
+				t.Errorf("%q: %q, want %q", tt.values, s.name, want)
+			}
+		}
+	}
+}
+
 // Equal remarks of many series share one line, with their number.
 func TestLinesOfAKind(t *testing.T) {
 	of := func(series, where, text string) Remark { return Remark{Series: series, Where: where, Text: text} }

@@ -62,7 +62,7 @@ var inputs = map[figure.Input]func(*Reader, context.Context, Figure) (*Picture, 
 func (r *Reader) pictureCurves(ctx context.Context, o Figure) (*Picture, error) {
 	k, named := figure.Find(o.Kind)
 	if named && o.Axis == "" && len(o.Baseline) == 0 {
-		o.Measure, o.Shown = k.Measure, k.Shown
+		o.Measure, o.Shown, o.Axis = k.Measure, k.Shown, k.Over
 	} else {
 		o.Measure = o.Kind // a preset's name also means the measure with that name if another axis or a baseline is given
 		if _, err := measure.Find(o.Kind); named && err != nil {
