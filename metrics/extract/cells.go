@@ -3,7 +3,9 @@ package extract
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/scalebench/scalebench/metrics/number"
 )
@@ -15,6 +17,9 @@ func (t *table) cell(row int, ours string) (v Value, scale float64, ok bool) {
 	r, mapped := t.reads[ours]
 	if !mapped {
 		return v, 1, false
+	}
+	if v, ok = t.clock(row, ours, r); ok {
+		return v, 1, true
 	}
 	v, ok = t.value(row, r.Name)
 	if !ok {
@@ -32,6 +37,29 @@ func (t *table) cell(row int, ours string) (v Value, scale float64, ok bool) {
 		scale *= batch
 	}
 	return v, scale, true
+}
+
+// minutes matches names of columns that say how to read 31:00.
+var minutes = regexp.MustCompile(`(?i)(?:^|[^a-z:])m{1,2}:s{1,2}`)
+
+// clock returns the seconds in a cell such as 1:02:03 or 1-02:03:04, if the figure is a time. It
+// fails for 31:00, which may be minutes or hours.
+func (t *table) clock(row int, ours string, r reading) (v Value, ok bool) {
+	text := strings.TrimSpace(t.rows[row][t.at[r.Name]])
+	if tableUnits[ours] != "s" || !strings.Contains(text, ":") {
+		return v, false
+	}
+	d, ok := number.Read(text)
+	if !ok || !d.Clock || d.Number != text {
+		return v, false
+	}
+	switch {
+	case r.scale != 1:
+		t.l.fail(t.line[row], "column %s: %s has hours, minutes and seconds, but the column is in another unit; write %s if all cells are like this one", r.Name, clip(text), mapping(ours, r.Name, "s"))
+	case strings.Count(text, ":") == 1 && !strings.ContainsAny(text, "- ") && !minutes.MatchString(r.Name):
+		t.l.fail(t.line[row], "column %s: %s may be minutes and seconds, or hours and minutes; write 0:%s or %s:00", r.Name, clip(text), text, text)
+	}
+	return Value{Number: d.Value, Line: t.line[row]}, true
 }
 
 // readable returns the number in a cell. ok is false also if the cell is not a number, which the

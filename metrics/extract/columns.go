@@ -1,10 +1,14 @@
 package extract
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/scalebench/scalebench/metrics/number"
 )
 
 // named returns the mapping of columns, with the columns added that need no mapping because their
@@ -73,6 +77,26 @@ func hasFigure(columns map[string]Column) bool {
 	return slices.ContainsFunc(TrainFigures, func(f string) bool { return f != "epoch" && f != "step" && columns[f].Name != "" })
 }
 
+// twice returns an error if a column is mapped to a figure and to something else, or if a column
+// that counts the devices of one node is mapped to the workers.
+func twice(ours string, c Column, columns map[string]Column) error {
+	if ours == "workers" || ours == "replicas" {
+		if over := number.Divided(number.Words(c.Name)); len(over) == 2 && countsDevices(over[0]) && len(over[1]) > 0 && number.Kind(over[1][0]) == number.PerNode {
+			return fmt.Errorf("column %s counts the devices of one node, judging by its name: add a column with those of all nodes, and map it to %s", clip(c.Name), ours)
+		}
+	}
+	if _, figure := tableUnits[ours]; !figure || c.Label {
+		return nil
+	}
+	for _, other := range slices.Sorted(maps.Keys(columns)) {
+		_, figure := tableUnits[other]
+		if counts := slices.Contains([]string{"workers", "replicas", "nodes"}, other); other != ours && columns[other].Name == c.Name && (counts || figure && other < ours) {
+			return fmt.Errorf("column %s is mapped to both %s and %s; map another column to one of them", clip(c.Name), other, ours)
+		}
+	}
+	return nil
+}
+
 // mapped decides how to convert each mapped column and stores it in t.reads. Its error lists all
 // columns that are mapped wrongly.
 func (t *table) mapped(columns map[string]Column) {
@@ -86,7 +110,7 @@ func (t *table) mapped(columns map[string]Column) {
 		}
 		r, err := l.reading(ours, c)
 		if err == nil {
-			err = t.counted(ours, r, columns)
+			err = cmp.Or(t.counted(ours, r, columns), twice(ours, c, columns))
 		}
 		if err != nil {
 			problems = append(problems, l.errorAt(0, "%w", err))

@@ -68,6 +68,9 @@ func (l *log) table(r io.Reader, separators string) *table {
 func (l *log) names(r io.Reader, separators string) *table {
 	data := must(l.wholeFile(r))
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	if separators == tableSeparators {
+		data = unframed(data, separators)
+	}
 	t := &table{l: l, at: map[string]int{}, more: csv.NewReader(bytes.NewReader(data)), data: data}
 	if len(data) == 0 {
 		return t
@@ -79,7 +82,7 @@ func (l *log) names(r io.Reader, separators string) *table {
 		lines := bytes.Count(data, []byte{'\n'})
 		l.fail(lines+1, "the last line has no line end: the file may be cut off. If it is whole, end it with a newline")
 	}
-	head, _, _ := bytes.Cut(data, []byte{'\n'})
+	head, _, _ := bytes.Cut(bytes.TrimLeft(data, "\r\n"), []byte{'\n'})
 	if i := bytes.IndexAny(head, separators); i >= 0 {
 		t.more.Comma = rune(head[i])
 	}
@@ -97,6 +100,33 @@ func (l *log) names(r io.Reader, separators string) *table {
 	}
 	t.header = slices.Clone(names)
 	return t
+}
+
+// unframed blanks the lines of a table that a CSV reader does not know, so that line numbers stay:
+// the first lines if they are comments or Excel's "sep=;", and the frame of a Markdown table.
+func unframed(data []byte, separators string) []byte {
+	if first := bytes.TrimSpace(data[:min(len(data), 64)]); len(first) == 0 || !bytes.ContainsAny(first[:1], "#|s") {
+		return data
+	}
+	lines := bytes.SplitAfter(data, []byte{'\n'})
+	markdown := false
+	for i, line := range lines {
+		text := bytes.TrimSpace(line)
+		preface := !markdown && (bytes.HasPrefix(text, []byte("#")) && !bytes.ContainsAny(text, separators) || bytes.HasPrefix(text, []byte("sep=")))
+		switch {
+		case len(text) == 0:
+		case preface:
+			lines[i] = []byte{'\n'}
+		case !markdown && (text[0] != '|' || text[len(text)-1] != '|'):
+			return bytes.Join(lines, nil)
+		case len(bytes.Trim(text, "|:- ")) == 0:
+			markdown, lines[i] = true, []byte{'\n'}
+		default:
+			markdown = true
+			lines[i] = bytes.Replace(line, text, bytes.TrimSuffix(bytes.TrimPrefix(text, []byte{'|'}), []byte{'|'}), 1)
+		}
+	}
+	return bytes.Join(lines, nil)
 }
 
 // next returns the next row and the line where it begins; io.EOF after the last.
@@ -177,6 +207,9 @@ const maxNamed = 100
 func (t *table) names() string {
 	if len(t.at) == 0 {
 		return "none"
+	}
+	if len(t.at) == 1 {
+		return listed(t.ordered()) + ", which is one column: separate columns by commas, semicolons, tabs or | (sacct --parsable2 does)"
 	}
 	return listed(t.ordered())
 }

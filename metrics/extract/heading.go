@@ -16,6 +16,9 @@ type heading struct {
 	said  string      // the part of the name that looks like a unit; "" if none does
 	total bool        // whether the name says "total" of all devices
 	of    string      // "steps" or "epochs" if the name has the word
+	// factor multiplies the numbers if the name states one apart from the unit, as in
+	// "tokens/s (k)"; else 1. The dims include it.
+	factor float64
 }
 
 // A dimension is a unit and the scope of its numbers (all devices, one device, one node).
@@ -44,7 +47,8 @@ const anyBase = number.AnyQuantity
 
 // headingOf parses the name of a column.
 func headingOf(name string) heading {
-	inside := ""
+	inside, factor := "", 1.0
+	name, factor = factored(name)
 	rest := brackets.ReplaceAllStringFunc(name, func(part string) string {
 		inside += " " + part[1:len(part)-1]
 		return " "
@@ -55,12 +59,14 @@ func headingOf(name string) heading {
 		h, other = outer, inner // "tokens/s (per GPU)", "img/s (batch 32)"
 	}
 	if len(other.dims) > 0 { // "Throughput per GPU (img/s)"
-		h.dims = slices.Clone(h.dims)
 		for i := range h.dims {
 			h.dims[i].per = cmp.Or(h.dims[i].per, other.dims[0].per)
 		}
 	}
-	h.total, h.of = outer.total || inner.total, cmp.Or(outer.of, inner.of)
+	h.total, h.of, h.factor = outer.total || inner.total, cmp.Or(outer.of, inner.of), factor
+	for i := range h.dims {
+		h.dims[i].scale *= factor
+	}
 	return h
 }
 

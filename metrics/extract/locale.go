@@ -122,6 +122,8 @@ var (
 func cellHint(text string) string {
 	m := cellNumber.FindStringSubmatch(text)
 	switch {
+	case strings.HasPrefix(text, "#"):
+		return ": it is a spreadsheet's error; leave the cell empty"
 	case m == nil || m[1] == "" && strings.TrimSpace(m[3]) == "":
 		return ""
 	case cellRange.MatchString(text):

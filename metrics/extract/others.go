@@ -170,6 +170,33 @@ func (s *survey) parts() {
 	}
 }
 
+var digits = regexp.MustCompile(`\d+`)
+
+// alike reports columns that differ from a mapped one only in a number, such as run1 and run2. It
+// refuses them if they are of single workers, such as rank0 and rank1.
+func (s *survey) alike() {
+	for _, ours := range s.figures {
+		name := s.reads[ours].Name
+		if s.loads || tableUnits[ours] == "" || !digits.MatchString(name) {
+			continue
+		}
+		var like []string
+		for _, o := range s.others {
+			if o.numeric && digits.ReplaceAllString(o.name, "#") == digits.ReplaceAllString(name, "#") {
+				like = append(like, o.name)
+			}
+		}
+		switch {
+		case len(like) == 0:
+		case rankName.MatchString(name) && !s.reads[ours].sure:
+			s.l.fail(0, "columns %s are of single workers, judging by their names: add a column with their sum, and map it to %s; or, if %s covers all, write %s",
+				listed(append([]string{name}, like...)), ours, clip(name), mapping(ours, name, usual[tableUnits[ours]]))
+		default:
+			s.say("not used: %s, which are named like %s; if they are repeats, write each value in a row of its run", listed(like), clip(name))
+		}
+	}
+}
+
 // differWithin reports whether the rows of some point, without those that were left out, differ
 // in a column.
 func (s *survey) differWithin(o *other) bool {

@@ -73,11 +73,14 @@ func (l *log) reading(ours string, c Column) (reading, error) {
 	h := headingOf(c.Name)
 	r.sure = h.total
 	d, fits := fitting(h.dims, base)
-	if err := misnamed(ours, c.Name, base, h); err != nil {
+	if err := cmp.Or(derived(ours, c.Name, base), misnamed(ours, c.Name, base, h)); err != nil {
 		return r, err
 	}
 	switch {
+	case h.factor != 1 && !strings.HasSuffix(base, "/s"):
+		return r, fmt.Errorf("the factor in the name of column %s is unclear; say the unit of the numbers (%s), like %s", clip(c.Name), strings.Join(validUnits(ours, base), ", "), mapping(ours, c.Name, hinted(ours, base)))
 	case h.said == "":
+		r.scale = h.factor
 		return r, nil
 	case fits && !(d.steps && !slices.Contains(stepRated, ours)):
 		r.take(d, ours)

@@ -195,7 +195,7 @@ func (r *rowsOfRun) rate() {
 	}
 	for _, v := range rates {
 		if v.Number < metrics.MinRate {
-			r.l.fail(v.Line, "a throughput of %g; want %g or more", v.Number, metrics.MinRate)
+			r.l.fail(v.Line, "a throughput of %g; want %g or more. If the run failed, leave the cell empty or delete the row", v.Number, metrics.MinRate)
 		}
 	}
 	f := metrics.Figure{Name: metrics.FigureThroughput, Value: r.reads["throughput"].times(median(rates), r.rateScale), Unit: "samples/s", Note: note}

@@ -110,9 +110,12 @@ func eachRun(r io.Reader, o Options, columns map[string]Column, yield func(Table
 	}
 }
 
+// tableSeparators are the separators between the columns of a table of runs.
+const tableSeparators = ",;\t|"
+
 // runsOf opens a table, checks all of its rows, and returns a reader of its runs.
 func (l *log) runsOf(r io.Reader, columns map[string]Column) *tableReader {
-	t := l.names(r, ",;\t")
+	t := l.names(r, tableSeparators)
 	columns = t.named(columns)
 	failIf(checkAt(l.o.At))
 	t.mapped(columns)

@@ -219,7 +219,7 @@ func TestTableOfLoads(t *testing.T) {
 		{"4.5,100,50,60,0,a", columns, nil, "t.csv:2: threads=4.5; want a whole number"},
 		{"4,100,50,60,0,a", columns, map[string]float64{"threads": 8}, "t.csv:2: the load has threads=4 here; --at says 8"},
 		{"4,100,50,60,0,a", without("threads"), nil, "t.csv:2: the load is not stated here"},
-		{"4,100,50,60,0,a", without("threads", "accuracy", "bad"), nil, "accuracy belongs to a training"},
+		{"4,100,50,60,0,a", without("errors", "accuracy", "bad"), nil, "accuracy belongs to a training"},
 		{"4,100,50,60,0,a", map[string]Column{"throughput": {Name: "rps", Unit: "samples/s"}}, map[string]float64{"threads": 8}, "--at is for figures of a load"},
 		{"4,100,50,60,0,a", map[string]Column{"throughput": {Name: "rps", Unit: "samples/s"}, "threads": {Name: "conns"}}, nil, "threads describes the load of a service, but no column is mapped to one of its figures"},
 		{"4,100,50,60,0,a", map[string]Column{"threads": {Name: "conns"}, "latency_p95": {Name: "p95", Unit: "img/s"}}, nil, `latency_p95 cannot be in "img/s"; it may be in`},

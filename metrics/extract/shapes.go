@@ -3,6 +3,7 @@ package extract
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -49,7 +50,7 @@ func (s *survey) mixed(rows []surveyed, ours string) {
 		s.refuse("column %s has %s %s on line %d and %s on line %d: are these in one unit? If they are, write %s; else convert them",
 			clip(r.Name), write(a.values[i]), base, a.line, write(b.values[i]), b.line, mapping(ours, r.Name, usual[base]))
 	}
-	has := slices.DeleteFunc(slices.Clone(rows), func(r surveyed) bool { return !(r.values[i] > 0) || r.workers <= 0 })
+	has := slices.DeleteFunc(slices.Clone(rows), func(r surveyed) bool { return !(r.values[i] > 0) || r.workers <= 0 && !s.loads })
 	if s.loads { // latency under growing queues has no upper limit
 		byPoint := map[int]surveyed{}
 		for _, r := range has {
@@ -293,6 +294,24 @@ func (s *survey) contradictions() {
 			s.eachRow(func(t *table, r surveyed) { s.contradict(t, r, all, one) })
 		}
 	}
+}
+
+// globalBatch matches names of columns with the samples per step of all workers.
+var globalBatch = regexp.MustCompile(`(?i)(?:global|total|effective)[-_ ]?(?:train[-_ ]?)?(?:batch|bs)`)
+
+// batches fails if a rate of steps is multiplied by a batch that the table contradicts.
+func (s *survey) batches() {
+	column := slices.IndexFunc(s.others, func(o *other) bool { return o.numeric && globalBatch.MatchString(o.name) })
+	if column < 0 || !slices.ContainsFunc(s.figures, func(ours string) bool { return s.reads[ours].steps }) {
+		return
+	}
+	name := s.others[column].name
+	s.eachRow(func(t *table, r surveyed) {
+		if v, ok := t.readable(0, name); ok && r.workers > 0 && v.Number != float64(s.l.o.WorkerBatch)*r.workers {
+			s.l.fail(r.line, "column %s has %g samples per step, but %d per worker on %g workers are %g: write --worker-batch with the samples of one worker, or import each batch of a worker as a table",
+				clip(name), v.Number, s.l.o.WorkerBatch, r.workers, float64(s.l.o.WorkerBatch)*r.workers)
+		}
+	})
 }
 
 // eachRow calls f with each row that counts as a run.

@@ -28,7 +28,7 @@ func TestEdgesOfShapes(t *testing.T) {
 		{"rate falls to a 50th", "w,x\n1,100\n2,150\n4,3\n", Options{}, rate, ""},
 		{"and further", "w,x\n1,100\n2,150\n4,2.99\n", Options{}, rate, unit},
 		{"in any order of rows", "w,x\n4,2.99\n1,100\n2,150\n", Options{}, rate, unit},
-		{"a row of 0", "w,x\n1,100\n2,0\n4,190\n", Options{}, []string{"workers=w", "train_seconds=x", "throughput=w:samples/s"}, ""},
+		{"a row of 0", "w,x,y\n1,100,1\n2,0,2\n4,190,4\n", Options{}, []string{"workers=w", "train_seconds=x", "throughput=y:samples/s"}, ""},
 		{"within the series", "w,x,precision\n1,100,fp32\n2,20000,bf16\n", Options{}, append(rate, "precision=precision"), ""},
 		{"of epochs it is not asked", "w,e,x\n1,1,100\n1,2,1\n", Options{}, append(epochs, "epoch_seconds=x"), ""},
 

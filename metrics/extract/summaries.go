@@ -3,6 +3,7 @@ package extract
 import (
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -16,29 +17,68 @@ const (
 	ofParts  mark = "total"  // the sum of other rows, or the run of which other rows are parts
 	ofRuns   mark = "mean"   // a mean or median
 	ofSpread mark = "spread" // a standard deviation, minimum or maximum
+	ofFailed mark = "failed" // a run that failed or has not finished
+	ofStep   mark = "step"   // a step of a Slurm job that its other rows describe
 )
 
 // summaryWords maps words by which tables name summary rows to marks.
 var summaryWords = words(map[string]string{
 	string(ofParts):  "total totals sum aggregated aggregate overall gesamt summe totale",
 	string(ofRuns):   "mean avg average median geomean mittelwert durchschnitt moyenne promedio",
-	string(ofSpread): "std stdev stddev min max minimum maximum stderr variance",
+	string(ofSpread): "std stdev stddev min max minimum maximum stderr variance count 25% 50% 75%",
 })
+
+// google-benchmark appends these words to the name of a benchmark.
+var googleWords = map[string]mark{"mean": ofRuns, "median": ofRuns, "stddev": ofSpread, "cv": ofSpread}
 
 // summaryWord returns the kind of summary that a cell such as "mean" names; "" for other cells.
 func summaryWord(cell string) mark {
+	if i := strings.LastIndexByte(cell, '_'); i > 0 && googleWords[cell[i+1:]] != "" {
+		return googleWords[cell[i+1:]]
+	}
 	return mark(summaryWords[strings.ToLower(strings.Trim(cell, " :.="))])
 }
 
 // marked returns the mark of a row, from any cell that is not in a label column; "" for a row
-// that is not a summary.
-func (s *survey) marked(row []string) mark {
+// that counts as a run.
+func (s *survey) marked(row []string, line int) (m mark) {
 	for i, cell := range row {
-		if m := summaryWord(strings.TrimSpace(cell)); m != "" && !s.labelAt[i] {
-			return m
+		cell = strings.TrimSpace(cell)
+		switch word := summaryWord(cell); {
+		case word != "" && s.labelAt[i]:
+			s.summed = append(s.summed, surveyed{line: line})
+		case word != "":
+			return word
+		case !s.epochs && failed(s.header[i], cell) && !s.labelAt[i]:
+			m = ofFailed
+		case jobStep.MatchString(cell):
+			return ofStep
 		}
 	}
-	return ""
+	return m
+}
+
+var (
+	failedWord  = regexp.MustCompile(`(?i)^(?:oom|out[ _]of[ _]memory|fail(?:ed|ure)?|error|crash(?:ed)?|time(?:d[ _]?)?out|killed|cancell?ed(?: by \d+)?|node_fail|boot_fail|deadline|preempted|aborted)\+?$`)
+	unfinished  = regexp.MustCompile(`(?i)^(?:running|pending|requeued|suspended|in[ _]progress)$`)
+	stateName   = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:state|status|outcome)$`)
+	exitName    = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:exit|return)[ _-]?(?:code|status)$`)
+	successName = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:success|succeeded|successful|completed|ok|passed)$`)
+	jobStep     = regexp.MustCompile(`^\d+(?:[_+]\d+)?\.(?:batch|extern|interactive)$`)
+)
+
+// failed reports whether a cell says that the run of its row failed or has not finished; column is
+// the name of its column.
+func failed(column, cell string) bool {
+	switch {
+	case cell == "" || cell[0] > '1' && cell[0] <= '9' && !exitName.MatchString(column):
+		return false
+	case exitName.MatchString(column):
+		return strings.Trim(cell, "0:") != ""
+	case successName.MatchString(column):
+		return strings.EqualFold(cell, "false") || strings.EqualFold(cell, "no") || cell == "0"
+	}
+	return failedWord.MatchString(cell) || stateName.MatchString(column) && unfinished.MatchString(cell)
 }
 
 // tolerance is the largest relative difference between a total and the sum of its rounded parts.
@@ -47,9 +87,7 @@ const tolerance = 0.05
 // summaries leaves out summary rows. If a summary row is the run and the other rows are its
 // parts, it leaves out the parts.
 func (s *survey) summaries() {
-	if !slices.ContainsFunc(s.rows, func(r surveyed) bool { return r.mark == "" }) { // the whole table consists of means
-		return
-	}
+	onlyMeans := !slices.ContainsFunc(s.rows, func(r surveyed) bool { return r.mark == "" })
 	left := map[string][]surveyed{}
 	leave := func(why string, rows ...surveyed) {
 		for _, r := range rows {
@@ -57,7 +95,17 @@ func (s *survey) summaries() {
 			left[why] = append(left[why], r)
 		}
 	}
-	for _, group := range groupedBy(s.rows, func(r surveyed) (int, bool) { return r.point, true }) {
+	const summarise = "they summarise others"
+	whys := map[mark]string{ofFailed: "the runs failed or have not finished", ofStep: "they are parts of Slurm jobs"}
+	if onlyMeans && slices.ContainsFunc(s.rows, func(r surveyed) bool { return r.mark == ofRuns }) {
+		whys[ofSpread] = summarise
+	}
+	for _, r := range s.rows {
+		if whys[r.mark] != "" {
+			leave(whys[r.mark], r)
+		}
+	}
+	for _, group := range groupedBy(s.rows, func(r surveyed) (int, bool) { return r.point, !onlyMeans && whys[r.mark] == "" }) {
 		var runs, sums, rest []surveyed
 		for _, r := range group {
 			switch {
@@ -69,7 +117,6 @@ func (s *survey) summaries() {
 				rest = append(rest, r)
 			}
 		}
-		const summarise = "they summarise others"
 		if len(runs) == 0 {
 			if len(sums) > 0 && s.lone(sums) || len(sums) == 0 && s.lone(rest) {
 				leave(summarise, append(sums, rest...)...)
@@ -90,6 +137,9 @@ func (s *survey) summaries() {
 	for _, why := range slices.Sorted(maps.Keys(left)) {
 		slices.SortFunc(left[why], func(a, b surveyed) int { return a.line - b.line })
 		s.say("left out %s (lines %s): %s", number.Count(len(left[why]), "row"), lines(left[why]), why)
+	}
+	if n := len(s.summed); n > 0 && 2*n < len(s.rows) {
+		s.say("lines %s have the name of a summary as a label, and count as runs: if they summarise others, delete them", lines(s.summed))
 	}
 }
 

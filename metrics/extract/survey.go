@@ -32,6 +32,8 @@ type survey struct {
 	others  []*other       // columns that the user did not map
 	locale  locale
 	labelAt map[int]bool // indices of the columns that are labels
+	plain   []string     // figures of which a cell is a plain number, and not a time such as 1:02:03
+	summed  []surveyed   // rows with the name of a summary in a label, such as "average"
 
 	left     map[int]string // why rows do not count as runs, by row number
 	weak     bool           // weak scaling: runs on more workers do more work
@@ -79,17 +81,35 @@ func (t *table) survey(columns map[string]Column) *survey {
 		s.look(number, line, row)
 	}
 	s.locale.check(t)
+	s.alike()
+	s.untimed()
 	s.summaries()
 	s.copies()
 	s.join()
 	s.failures()
-	for _, check := range []func(){s.parts, s.settings, s.moments, s.unitColumns, s.contradictions, s.shapes, s.impossible} {
+	for _, check := range []func(){s.parts, s.settings, s.moments, s.unitColumns, s.contradictions, s.batches, s.shapes, s.impossible} {
 		if err := try(check); err != nil {
 			s.problems = append(s.problems, err)
 		}
 	}
 	failIf(errors.Join(s.problems...))
 	return s
+}
+
+// untimed reports times whose column does not state a unit: they are read in seconds. It leaves out
+// times of steps and epochs that are likely to be in seconds.
+func (s *survey) untimed() {
+	likely := func(ours string) bool {
+		median, err := reduceBy("median", s.figure(s.rows, ours))
+		return err != nil || ours == stepSeconds && median < 5 || ours == "epoch_seconds" && median >= 10
+	}
+	stated := slices.ContainsFunc(s.others, func(o *other) bool { return o.role == roleUnit })
+	for _, ours := range s.plain {
+		if r := s.reads[ours]; tableUnits[ours] == "s" && r.Unit == "" && r.Name != ours && headingOf(r.Name).said == "" && !stated && !likely(ours) {
+			s.say("column %s does not state its unit and is read in seconds; if that is wrong, write the unit, like %s", clip(r.Name), mapping(ours, r.Name, "ms"))
+			s.doubts = append(s.doubts, fmt.Sprintf("column %s does not state its unit and is read in seconds", clip(r.Name)))
+		}
+	}
 }
 
 // refuse records a problem of the table, which the user has to solve.
@@ -131,6 +151,9 @@ func (s *survey) look(number, line int, row []string) {
 	for i, ours := range s.figures {
 		text := strings.TrimSpace(row[s.at[s.columns[ours].Name]])
 		s.locale.see(text, line, s.columns[ours].Name)
+		if text != "" && !strings.Contains(text, ":") && !slices.Contains(s.plain, ours) {
+			s.plain = append(s.plain, ours)
+		}
 		mapped = append(mapped, text)
 		x := math.NaN()
 		_ = try(func() { // the reader of the rows reports the error
@@ -168,7 +191,7 @@ func (s *survey) look(number, line int, row []string) {
 		r.empty[i] = text == ""
 		o.see(text, r)
 	}
-	r.mark = s.marked(row)
+	r.mark = s.marked(row, line)
 	s.rows = append(s.rows, r)
 }
 

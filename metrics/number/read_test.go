@@ -162,7 +162,7 @@ func FuzzRead(f *testing.F) {
 // SI prefixes as words or letters; other words are not prefixes.
 func TestPrefixes(t *testing.T) {
 	for word, want := range map[string]float64{"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "kilo": 1e3, "thousands": 1e3, "million": 1e6, "mega": 1e6, "giga": 1e9, "billion": 1e9, "tera": 1e12, "peta": 1e15, "s": 0, "samples": 0, "": 0} {
-		if got := prefixOf(word); got != want {
+		if got := Prefix(word); got != want {
 			t.Errorf("%q: %g, want %g", word, got, want)
 		}
 	}

@@ -78,7 +78,7 @@ func ParseUnits(text string) []Unit {
 	}
 	over := Divided(Words(text))
 	for i, part := range over {
-		prefixed := len(part) == 2 && prefixOf(part[0]) > 0 && counted(part[1]).base != ""
+		prefixed := len(part) == 2 && Prefix(part[0]) > 0 && counted(part[1]).base != ""
 		if len(part) != 1 && !prefixed && (i > 0 || len(part) > 0 || len(over) == 1) {
 			return nil
 		}
@@ -240,7 +240,7 @@ func numeratorOf(list []string, inName bool) numerator {
 		return numerator{base: before.base, seconds: by}
 	}
 	n := countable(at(1), inName)
-	if prefix := prefixOf(at(2)); prefix > 0 && n.base != "" {
+	if prefix := Prefix(at(2)); prefix > 0 && n.base != "" {
 		n.scale *= prefix // "k img"
 	}
 	return n

@@ -30,7 +30,7 @@ var (
 	prefixes = map[string]float64{"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 	binaries = map[string]float64{"Ki": 1 << 10, "ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40, "Pi": 1 << 50}
 	// spelled maps prefixes in words to their factors; a quantity must follow them.
-	spelled = map[string]float64{"kilo": 1e3, "thousand": 1e3, "thousands": 1e3, "mega": 1e6, "million": 1e6, "millions": 1e6, "giga": 1e9, "billion": 1e9, "tera": 1e12, "peta": 1e15}
+	spelled = map[string]float64{"kilo": 1e3, "thousand": 1e3, "thousands": 1e3, "mega": 1e6, "million": 1e6, "millions": 1e6, "giga": 1e9, "billion": 1e9, "billions": 1e9, "tera": 1e12, "peta": 1e15}
 	// initials expands abbreviated rates. The quantity of an ambiguous one is unknown
 	// ("?"): ips may count images, items, inferences or iterations.
 	initials = map[string]string{"tps": "tokens/s", "tgs": "tokens/s/gpu", "fps": "frames/s", "rps": "requests/s", "qps": "requests/s", "ips": "?/s", "sps": "?/s", "wps": "?/s"}
@@ -83,9 +83,9 @@ func TimeUnit(word string) float64 {
 	return times[strings.ToLower(word)]
 }
 
-// prefixOf returns the factor of an SI prefix, as a letter or in words; 0 for other
+// Prefix returns the factor of an SI prefix, as a letter or in words; 0 for other
 // words.
-func prefixOf(word string) float64 {
+func Prefix(word string) float64 {
 	if p := prefixes[word]; p > 0 {
 		return p
 	}

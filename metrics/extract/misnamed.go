@@ -1,0 +1,75 @@
+package extract
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics/number"
+)
+
+// These patterns match names of columns that are computed from a figure and are not the figure.
+var (
+	spreadName = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:std|stdev|stddev|sd|sem|std_?err|stderr|variance|var|cv|iqr|deviation|uncertainty|ci ?\d*|confidence)(?:[^a-z]|$)`)
+	ratioName  = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:speed[-_ ]?up|relative|rel|normali[sz]ed|efficiency|ratio|scaling[-_ ]factor|improvement|gain)(?:[^a-z]|$)`)
+	logName    = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:log(?:2|10|e)?|ln) ?\(|(?:^|[^a-z])log(?:2|10)(?:[^a-z0-9]|$)|^(?:log|ln)[ _]`)
+	// multiplied matches a factor: "k" and "x1000" in brackets, and "x1000" elsewhere.
+	multiplied = regexp.MustCompile(`[(\[{] ?(?:in )?(?:[x×*] ?)?([kKMG]|[tT]housands?|[mM]illions?|[bB]illions?|1[, ]?000(?:[, ]?000)*|1[eE][369]|10\^?[369³⁶⁹]) ?[)\]}]|(?:^|[ _])[x×*] ?(1[, ]?000(?:[, ]?000)*|1[eE][369]|10\^?[369³⁶⁹])(?:[ _]|$)`)
+	// several matches a number of units: "s/1000 iters", "time for 100 steps", "(1000 img/s)".
+	several = regexp.MustCompile(`(?i)(?:^|[(\[/]|(?:^|[^a-z])(?:per|for|every))[ _]*(\d[\d,_]*)[ _]?([a-z]+)`)
+)
+
+// factored removes a factor such as "(k)" or "x1000" from the name of a column, and returns it; 1
+// if the name has none.
+func factored(name string) (rest string, factor float64) {
+	m := multiplied.FindStringSubmatchIndex(name)
+	if m == nil {
+		return name, 1
+	}
+	at := m[2:4]
+	if at[0] < 0 {
+		at = m[4:6]
+	}
+	text := strings.NewReplacer(",", "", " ", "", "^", "", "³", "3", "⁶", "6", "⁹", "9").Replace(name[at[0]:at[1]])
+	switch power, is := strings.CutPrefix(text, "10"); {
+	case number.Prefix(text) > 0:
+		factor = number.Prefix(text)
+	case is && len(power) == 1 && power != "0":
+		factor, _ = strconv.ParseFloat("1e"+power, 64) // the expression allows digits only
+	default:
+		factor, _ = strconv.ParseFloat(text, 64)
+	}
+	return name[:m[0]] + " " + name[m[1]:], factor
+}
+
+// manyOf returns the part of a name that says that each number is for several units, as in
+// "s/1000 iters"; "" if there is none.
+func manyOf(name string) string {
+	for _, m := range several.FindAllStringSubmatch(name, -1) {
+		kind := number.Kind(m[2])
+		counted := kind != "" && kind != number.PerDevice && kind != number.PerNode && kind != "share" || number.TimeUnit(m[2]) > 0
+		if n, err := strconv.Atoi(strings.NewReplacer(",", "", "_", "").Replace(m[1])); err == nil && n > 1 && counted {
+			return m[1] + " " + m[2]
+		}
+	}
+	return ""
+}
+
+// derived returns an error if a column is computed from the figure, judging by its name: a spread,
+// a ratio, a logarithm, or the figure of several units.
+func derived(ours, name, base string) error {
+	unit := cmp.Or(usual[base], "fraction")
+	switch many := manyOf(name); {
+	case spreadName.MatchString(name):
+		return fmt.Errorf("column %s is a spread or an interval, judging by its name, and not %s: map the column with the values; or, if the name is wrong, write %s", clip(name), ours, mapping(ours, name, unit))
+	case logName.MatchString(name):
+		return fmt.Errorf("column %s is a logarithm, judging by its name, and not %s: map a column with the values themselves; or, if the name is wrong, write %s", clip(name), ours, mapping(ours, name, unit))
+	case base != "" && ratioName.MatchString(name):
+		return fmt.Errorf("column %s is a ratio to another run, judging by its name, and not %s: map the column with the values in %s; or, if the name is wrong, write %s", clip(name), ours, unit, mapping(ours, name, unit))
+	case base != "" && many != "":
+		return fmt.Errorf("column %s is for %s at once, judging by its name: divide it, so that each number is for one; or, if the name is wrong, write %s", clip(name), many, mapping(ours, name, unit))
+	}
+	return nil
+}
