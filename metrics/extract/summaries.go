@@ -95,17 +95,12 @@ func (s *survey) summaries() {
 			left[why] = append(left[why], r)
 		}
 	}
-	const summarise = "they summarise others"
-	whys := map[mark]string{ofFailed: "the runs failed or have not finished", ofStep: "they are parts of Slurm jobs"}
-	if onlyMeans && slices.ContainsFunc(s.rows, func(r surveyed) bool { return r.mark == ofRuns }) {
-		whys[ofSpread] = summarise
-	}
 	for _, r := range s.rows {
-		if whys[r.mark] != "" {
-			leave(whys[r.mark], r)
+		if why := s.notRun(r.mark, onlyMeans); why != "" {
+			leave(why, r)
 		}
 	}
-	for _, group := range groupedBy(s.rows, func(r surveyed) (int, bool) { return r.point, !onlyMeans && whys[r.mark] == "" }) {
+	for _, group := range groupedBy(s.rows, func(r surveyed) (int, bool) { return r.point, !onlyMeans && s.notRun(r.mark, onlyMeans) == "" }) {
 		var runs, sums, rest []surveyed
 		for _, r := range group {
 			switch {
@@ -141,6 +136,22 @@ func (s *survey) summaries() {
 	if n := len(s.summed); n > 0 && 2*n < len(s.rows) {
 		s.say("lines %s have the name of a summary as a label, and count as runs: if they summarise others, delete them", lines(s.summed))
 	}
+}
+
+const summarise = "they summarise others"
+
+// notRun returns why a row with this mark is left out in any table; "" if it is not. In a table of
+// means only, deviations are left out, and the means count as runs.
+func (s *survey) notRun(m mark, onlyMeans bool) string {
+	switch {
+	case m == ofFailed:
+		return "the runs failed or have not finished"
+	case m == ofStep:
+		return "they are parts of Slurm jobs"
+	case m == ofSpread && onlyMeans && slices.ContainsFunc(s.rows, func(r surveyed) bool { return r.mark == ofRuns }):
+		return summarise
+	}
+	return ""
 }
 
 // lone reports whether no row states a number of workers.

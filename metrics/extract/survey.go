@@ -101,7 +101,7 @@ func (t *table) survey(columns map[string]Column) *survey {
 func (s *survey) untimed() {
 	likely := func(ours string) bool {
 		median, err := reduceBy("median", s.figure(s.rows, ours))
-		return err != nil || ours == stepSeconds && median < 5 || ours == "epoch_seconds" && median >= 10
+		return err != nil || ours == stepSeconds && median < 5 || ours == "epoch_seconds" && median > 2
 	}
 	stated := slices.ContainsFunc(s.others, func(o *other) bool { return o.role == roleUnit })
 	for _, ours := range s.plain {
