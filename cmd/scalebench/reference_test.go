@@ -164,15 +164,55 @@ func TestJSONReference(t *testing.T) {
 	}
 }
 
-// Every relative link in the documents leads somewhere.
+// TestLinks checks that every relative link in the documents leads to a file, and to a heading
+// of it if the link names one.
 func TestLinks(t *testing.T) {
-	link := regexp.MustCompile(`\]\(([^)#\s:]+)(#[^)]*)?\)`)
+	link := regexp.MustCompile(`\]\(([^)#\s:]*)(?:#([^)\s]*))?\)`)
 	for file, text := range documents(t, "../../*.md", "../../docs/*.md", "../../docs/*/*.md", "../../examples/*/*.md") {
 		for _, m := range link.FindAllStringSubmatch(text, -1) {
-			if _, err := os.Stat(filepath.Join(filepath.Dir(file), m[1])); err != nil {
-				t.Errorf("%s links to %s, which is not there", file, m[1])
+			target, heading := file, m[2]
+			if m[1] != "" {
+				target = filepath.Join(filepath.Dir(file), m[1])
+			}
+			if _, err := os.Stat(target); err != nil {
+				t.Errorf("%s links to %s, which does not exist", file, target)
+				continue
+			}
+			if heading == "" {
+				continue
+			}
+			page, err := os.ReadFile(target)
+			if err != nil {
+				t.Error(err)
+			} else if !slices.Contains(anchors(string(page)), heading) {
+				t.Errorf("%s links to %s#%s, and that file has no such heading", file, target, heading)
 			}
 		}
+	}
+}
+
+// anchors returns the anchors that GitHub gives the headings of a Markdown text.
+func anchors(text string) (list []string) {
+	link := regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
+	dropped := regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
+	code := false
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "```") {
+			code = !code
+		}
+		if title := strings.TrimLeft(line, "#"); !code && title != line && strings.HasPrefix(title, " ") {
+			title = dropped.ReplaceAllString(link.ReplaceAllString(strings.TrimSpace(title), "$1"), "")
+			list = append(list, strings.ReplaceAll(strings.ToLower(title), " ", "-"))
+		}
+	}
+	return list
+}
+
+func TestAnchors(t *testing.T) {
+	text := "# How a run ends\n```\n# a comment\n```\n## `runs --where`\n### [workload]: `kind = \"serve\"`\n#no heading\n## See [the law](predict.md)\n"
+	want := []string{"how-a-run-ends", "runs---where", "workload-kind--serve", "see-the-law"}
+	if got := anchors(text); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 
