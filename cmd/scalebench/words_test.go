@@ -39,7 +39,7 @@ var rightly = []string{
 // The documents and the help are in a native speaker's words.
 func TestWords(t *testing.T) {
 	texts := map[string]string{}
-	for file, text := range documents(t, "../../README.md", "../../CONTRIBUTING.md", "../../docs/*.md", "../../docs/reference/*.md", "../../examples/*/README.md") {
+	for file, text := range documents(t, "../../README.md", "../../CONTRIBUTING.md", "../../docs/*.md", "../../docs/reference/*.md", "../../examples/*/README.md", "../../launcher/native/train/gpu/ptx/README.md") {
 		texts[strings.TrimPrefix(file, "../../")] = text
 	}
 	helpTexts(newApp(&session{}).Commands, texts)

@@ -70,7 +70,7 @@ func trainRanks(t *testing.T, ranks int, data *dataset.Data, change func(float32
 // side of zero, it is a few units in the last place of the parameters; where one of
 // the millions does not, its gradient comes or goes, and the parameters end some 10⁻⁵
 // apart. So the engine for GPUs, whose sums are made in another order, cannot
-// come nearer than that to this one in every training (docs/gpu.md).
+// come nearer than that to this one in every training (launcher/native/train/gpu/ptx/README.md).
 func TestDriftOfRounding(t *testing.T) {
 	source, err := dataset.OpenSynthetic(dataset.SyntheticOptions{TrainSamples: 24, TestSamples: 1, Seed: 42})
 	if err != nil {
