@@ -68,7 +68,7 @@ func LoadFrozen(folder rundir.Study, plan *study.Plan, frameworks []study.Framew
 	if err := Trusted(folder); err != nil {
 		return nil, nil, err
 	}
-	if err := trust.Own(folder.Plan()); err != nil {
+	if err := trust.CheckFilesOnly(folder.Plan()); err != nil {
 		return nil, nil, err
 	}
 	text, err := trust.ReadFile(folder.StudyFile())

@@ -47,7 +47,7 @@ func ownKey(folder rundir.Study) (redact.Key, error) {
 	if _, err := os.Lstat(folder.Key()); err != nil {
 		return nil, err
 	}
-	if err := trust.Own(folder.Key()); err != nil {
+	if err := trust.CheckFilesOnly(folder.Key()); err != nil {
 		return nil, err
 	}
 	return redact.LoadKey(folder.Key())

@@ -192,7 +192,7 @@ func (c Creator) Create(t Todo, r Record, extra func(at rundir.Folder, a *Attemp
 		if a.Record.Programs, err = install(f.Programs, at.Programs()); err != nil {
 			return err
 		}
-		if a.Record.Own, err = copyOwn(t.Files, at.Own()); err != nil {
+		if a.Record.Own, err = copyOwn(t.Files, at.OwnFiles()); err != nil {
 			return err
 		}
 		if err := rundir.WriteJSON(at.Attempt(), a.Record, sharedfs.ModeOpen); err != nil {

@@ -45,7 +45,7 @@ workers = [1]
 		t.Fatal(err)
 	}
 	write("after")
-	copied, err := os.ReadFile(filepath.Join(a.Run.Own(), "net.py"))
+	copied, err := os.ReadFile(filepath.Join(a.Run.OwnFiles(), "net.py"))
 	if err != nil || string(copied) != "before" {
 		t.Errorf("%q, %v; want the file as it was", copied, err)
 	}

@@ -91,7 +91,7 @@ func (c Choice) Todo(states []State) []Todo {
 func (c Choice) RanOut(states []State) []study.Point {
 	var list []study.Point
 	for _, p := range c.Plan.Points {
-		if p.Point.ExhaustionTells() && c.Policy.Retries.OutOfMemory == 0 &&
+		if p.Point.ExhaustionIsResult() && c.Policy.Retries.OutOfMemory == 0 &&
 			!slices.ContainsFunc(list, func(r study.Point) bool { return r.ID == p.Point.ID }) &&
 			slices.ContainsFunc(states, func(s State) bool { return s.Point.ID == p.Point.ID && s.Status == metrics.OutOfMemory }) {
 			list = append(list, p.Point)

@@ -23,9 +23,9 @@ type Reread struct {
 	Restart int
 }
 
-// ReadAnew returns how to read the output of a good run if the study now asks for something else than the run
+// PlanReread returns how to read the output of a good run if the study now asks for something else than the run
 // was read with, or nil. again also returns it if the patterns are the same.
-func (a *Attempt) ReadAnew(asked framework.Reading, again bool) (*Reread, error) {
+func (a *Attempt) PlanReread(asked framework.Reading, again bool) (*Reread, error) {
 	was := framework.ReadingOf(a.Point.Command)
 	none := func(r framework.Reading) bool { return len(r.Extract)+len(r.Patterns) == 0 }
 	if none(was) || none(asked) || slices.Contains(asked.Extract, framework.Time) || reflect.DeepEqual(was, asked) && !again {
@@ -78,6 +78,6 @@ func (r *Reread) Events() ([]metrics.Event, error) {
 		return nil, err
 	}
 	w := world.World{Size: printed.Start.WorldSize, Restart: r.Restart, Nodes: max(point.Nodes, 1), LocalSize: max(point.WorkersPerNode, 1)}
-	printed.Within = trust.Own(run.Path(), run.Point()) != nil
+	printed.Within = trust.CheckFilesOnly(run.Path(), run.Point()) != nil
 	return printed.Events(framework.Rank{Point: point, Run: run, World: w}, extractors)
 }

@@ -244,5 +244,5 @@ func ProgressOf(plan *study.Plan, attempts []*Attempt) Progress {
 
 func selectable(p study.Point, in rundir.Folder) metrics.Run {
 	return metrics.Run{Study: p.Study, Point: p.ID, Repeat: p.Repeat, Kind: p.Workload.Kind,
-		Framework: p.Framework, Workers: p.Workers, Beside: p.Beside, Nodes: p.Nodes, Parameters: p.Parameters(), Dir: in.Path()}
+		Framework: p.Framework, Workers: p.Workers, AuxRanks: p.AuxRanks, Nodes: p.Nodes, Parameters: p.Parameters(), Dir: in.Path()}
 }

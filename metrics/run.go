@@ -20,7 +20,7 @@ type Run struct {
 
 	Framework string
 	Workers   int // planned
-	Beside    int `json:",omitzero"` // non-worker ranks of the run
+	AuxRanks  int `json:"Beside,omitzero"` // non-worker ranks of the run
 	Nodes     int // as planned
 
 	// Parameters are all keys of the point including defaults, by TOML path ("workload.batch"):

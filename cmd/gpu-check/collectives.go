@@ -111,7 +111,7 @@ func (c *checker) ncclTests(ctx context.Context, o *outcome) error {
 				list = append(list, *f.Event.Figure)
 			}
 		}
-		measured, _ := busbw.Of(list)
+		measured, _ := busbw.Group(list)
 		for _, m := range measured {
 			i := slices.IndexFunc(ours, func(b bus) bool { return b.Op == op && float64(b.Bytes) == m.Bytes })
 			if m.InPlace || i < 0 || m.Seconds == nil || m.BusBW == nil {

@@ -47,7 +47,7 @@ func (r *serving) load(ctx context.Context, addresses, hosts []string, startup t
 	if err != nil {
 		return err
 	}
-	s := loadtest.Service{Replicas: names, Null: r.null, Seed: uint64(r.point.Seed), InProcess: w.Target == study.Process, Phase: r.phase, Figure: r.figure, Doubt: r.doubt, Log: r.latencies, GPUs: r.point.ServedBy()}
+	s := loadtest.Service{Replicas: names, Null: r.null, Seed: uint64(r.point.Seed), InProcess: w.Target == study.Process, Phase: r.phase, Figure: r.figure, Warn: r.warn, Log: r.latencies, GPUs: r.point.ServedBy()}
 	if s.InProcess {
 		s.Null = nil // the model runs in this process, so no client can limit the results
 	}
@@ -154,7 +154,7 @@ func (r *serving) question(ask func(target.Inputs) (*target.Question, error), ba
 		return nil, err
 	}
 	if q.Varies {
-		if err := r.doubt(fmt.Sprintf("batch %d: the model answers the same request differently; only the names, types and shapes of its answers are checked", batch)); err != nil {
+		if err := r.warn(fmt.Sprintf("batch %d: the model answers the same request differently; only the names, types and shapes of its answers are checked", batch)); err != nil {
 			return nil, err
 		}
 	}

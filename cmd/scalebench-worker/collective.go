@@ -105,8 +105,8 @@ func benchmark(ctx context.Context, p *program, g *collective.Group, events *met
 	for _, op := range w.Ops {
 		o.Ops = append(o.Ops, collective.Op(op))
 	}
-	if d, ok := backend.(interface{ Doubts() []string }); ok && g.Rank() == 0 {
-		for _, text := range d.Doubts() {
+	if d, ok := backend.(interface{ TimingCaveats() []string }); ok && g.Rank() == 0 {
+		for _, text := range d.TimingCaveats() {
 			if err := events.Write(metrics.Event{Note: &metrics.Note{Text: text}}); err != nil {
 				return err
 			}

@@ -95,7 +95,7 @@ func TestCollectiveTableIsNCCLTests(t *testing.T) {
 	for f := range r.Findings() {
 		figures = append(figures, *f.Event.Figure)
 	}
-	list, rest := busbw.Of(figures)
+	list, rest := busbw.Group(figures)
 	if len(list) != 10 || len(rest) > 0 {
 		t.Fatalf("%d measurements and %v, want 5 sizes in and out of place\n%s", len(list), rest, out)
 	}

@@ -76,7 +76,7 @@ func (r *serving) alone(ctx context.Context) error {
 	}
 	m, end, err := r.openLocal(ctx)
 	if err != nil && r.framework.Server { // servers work without it
-		return r.doubt(fmt.Sprintf("no %s, the time of the model alone: %v", measure.ModelP50, err))
+		return r.warn(fmt.Sprintf("no %s, the time of the model alone: %v", measure.ModelP50, err))
 	}
 	if err != nil {
 		return err
@@ -102,7 +102,7 @@ func (r *serving) alone(ctx context.Context) error {
 		if why == "" {
 			err = r.figure(metrics.Figure{Name: measure.ModelP50, Unit: "s", Value: p50, At: map[string]any{measure.Batch: float64(batch)}})
 		} else {
-			err = r.doubt(fmt.Sprintf("the model alone, batch %d: no P50: %s", batch, why))
+			err = r.warn(fmt.Sprintf("the model alone, batch %d: no P50: %s", batch, why))
 		}
 		if err != nil {
 			return err

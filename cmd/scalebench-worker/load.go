@@ -78,7 +78,7 @@ func nullCommand() *cli.Command {
 			}
 			if n := c.Int("tokens"); n > 0 {
 				fmt.Fprintf(c.App.Writer, "http://%s/\n", l.Addr())
-				return target.Played{Tokens: n, First: c.Duration("ttft"), PerToken: c.Duration("tpot"), Counts: c.Bool("count")}.Serve(ctx, l)
+				return target.Simulated{Tokens: n, First: c.Duration("ttft"), PerToken: c.Duration("tpot"), Counts: c.Bool("count")}.Serve(ctx, l)
 			}
 			go func() {
 				<-ctx.Done()
@@ -273,7 +273,7 @@ func newLoadTable(c *cli.Context) *loadTable {
 
 func (t *loadTable) row(row loadRow, r *loadtest.Result, v loadtest.Verdict) error {
 	row.Answers, row.Errors, row.Timeouts = v.Total.Rate(), v.Total.Errors(), v.Total.Timeouts()
-	row.Client, row.Warmup, row.Doubts = r.ClientCPU, v.Warmup, v.Doubts
+	row.Client, row.Warmup, row.Doubts = r.ClientCPU, v.Warmup, v.Warnings
 	name := fmt.Sprintf("%d in flight", row.InFlight)
 	if row.Rate > 0 {
 		name = fmt.Sprintf("%g requests/s", row.Rate)

@@ -103,8 +103,8 @@ func (r *serving) figure(f metrics.Figure) error {
 	return r.events.Write(metrics.Event{Figure: &f})
 }
 
-// doubt records a warning with the run, and prints it to the log.
-func (r *serving) doubt(text string) error {
+// warn records a warning with the run, and prints it to the log.
+func (r *serving) warn(text string) error {
 	fmt.Println(text)
 	return r.events.Write(metrics.Event{Note: &metrics.Note{Text: text}})
 }

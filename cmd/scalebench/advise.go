@@ -178,7 +178,7 @@ func runAdvise(ctx context.Context, s *session, o adviseOptions) error {
 	if err := s.printAdvice(a); err != nil {
 		return err
 	}
-	s.warnOn(a.Analysis, s.forPeople() && len(a.Advice) == 1 && a.Advice[0].Workers != nil, advice.Doubts(a.Advice)...)
+	s.warnOn(a.Analysis, s.forPeople() && len(a.Advice) == 1 && a.Advice[0].Workers != nil, advice.Warnings(a.Advice)...)
 	if !slices.ContainsFunc(a.Advice, func(a *advice.Advice) bool { return a.Workers != nil }) {
 		return errUndecided
 	}
@@ -201,7 +201,7 @@ func (s *session) printAdvice(a *query.Advised) error {
 			answers.Notes = append(answers.Notes, "The candidates of one series: --series NAME; of every series: -v.")
 		}
 		best := cmp.Or(report.Best(list, a.Wish), "No configuration can be recommended; the reasons are below.")
-		if err := s.printSaying(best, answers); err != nil || !s.verbose {
+		if err := s.printSentences(best, answers); err != nil || !s.verbose {
 			return err
 		}
 	}
@@ -219,7 +219,7 @@ func (s *session) printAdvice(a *query.Advised) error {
 			}
 			continue
 		}
-		if err := s.printSaying(sentences, report.Advice(one, s.verbose)); err != nil {
+		if err := s.printSentences(sentences, report.Advice(one, s.verbose)); err != nil {
 			return err
 		}
 	}
@@ -238,7 +238,7 @@ func adviseRate(ctx context.Context, s *session, o adviseOptions) error {
 	} else if t, sentence := report.Rates(a.Answers, a.Load, a.Currency, s.forPeople()); sentence == "" {
 		err = s.print(t)
 	} else {
-		err = s.printSaying(sentence, t)
+		err = s.printSentences(sentence, t)
 	}
 	if err != nil {
 		return err

@@ -24,7 +24,7 @@ func adviseSpec(ctx context.Context, s *session, o adviseOptions) error {
 	if err != nil {
 		return err
 	}
-	s.doubtAll(o.Study, n.Warnings...)
+	s.warnStudySorted(o.Study, n.Warnings...)
 	if !n.Answered() {
 		return errUndecided
 	}
@@ -45,7 +45,7 @@ func (s *session) printSpec(n *query.Needed) (err error) {
 		if len(a.Factors) == 0 { // nothing for a table
 			_, err = fmt.Fprintln(s.stdout, s.sentences(sentence))
 		} else {
-			err = s.printSaying(sentence, report.Spec(a, how))
+			err = s.printSentences(sentence, report.Spec(a, how))
 		}
 		if err != nil {
 			return err
@@ -77,7 +77,7 @@ func advisePhases(ctx context.Context, s *session, o adviseOptions, studies []st
 	} else if err := s.print(report.PhasesData(p.Phases, p.Currency, p.Warnings)); err != nil {
 		return err
 	}
-	s.doubtAll(strings.Join(p.Names, " "), p.Warnings...)
+	s.warnStudySorted(strings.Join(p.Names, " "), p.Warnings...)
 	if !p.Answered {
 		return errUndecided
 	}

@@ -59,12 +59,12 @@ func runCheck(ctx context.Context, s *session, a workspace.Request) error {
 	}
 	t.Notes = append(t.Notes, notes...)
 	if a.Typed {
-		s.tellStudy(a, w)
+		s.noteStudy(a, w)
 	}
 	if err := s.print(t); err != nil {
 		return err
 	}
-	for _, doubt := range w.Doubts() {
+	for _, doubt := range w.Warnings() {
 		s.warn("%v", doubt)
 	}
 	return w.Check(ctx) // after the plan, which may use another cluster

@@ -30,7 +30,7 @@ func collectCommand(s *session) *cli.Command {
 				return err
 			}
 			if arg != "" && workspace.Edited(arg, folders[0]) {
-				used := s.workspace().UsedOf(c.Context, arg, arg)
+				used := s.workspace().CommandWords(c.Context, arg, arg)
 				s.note("%s has changed since the study was last run or submitted; `scalebench run %s` or `submit %s` applies the change and repeats no run that has a result", arg, used, used)
 			}
 			o.Progress = s.steps("collecting")

@@ -58,7 +58,7 @@ func runCompare(ctx context.Context, s *session, o compareOptions) error {
 	if c.OtherDays != "" && !s.forPeople() {
 		c.Warnings = append(c.Warnings, c.OtherDays)
 	}
-	s.doubtAll(o.A+" "+o.B, c.Warnings...)
+	s.warnStudySorted(o.A+" "+o.B, c.Warnings...)
 	if len(c.Lines) > 0 {
 		s.note("To measure every point of both %s more times, alternating, and compare only the new runs:\n  %s", number.Exact(query.MoreRepeats), strings.Join(c.Lines, "\n  "))
 	}

@@ -51,6 +51,6 @@ func runCost(ctx context.Context, s *session, o costOptions) error {
 	if err := s.printEither(report.Cost(bill.Rows, bill.Currency, bill.Options), report.CostData(bill.Rows, bill.Currency, bill.Options)); err != nil {
 		return err
 	}
-	s.doubtAll(bill.Study, bill.Warnings...)
+	s.warnStudySorted(bill.Study, bill.Warnings...)
 	return nil
 }

@@ -63,5 +63,5 @@ func (s *session) warnOn(a *query.Analysis, answered bool, more ...scaling.Remar
 	if answered && !s.verbose {
 		remarks = slices.DeleteFunc(remarks, func(r scaling.Remark) bool { return r.Severity() == scaling.Decisive })
 	}
-	s.doubt(a.Study, s.linesOf(remarks, len(a.Curves))...)
+	s.warnStudy(a.Study, s.linesOf(remarks, len(a.Curves))...)
 }

@@ -94,7 +94,7 @@ func (s *session) runUntilDecided(ctx context.Context, w *workspace.Work, backen
 	if err != nil {
 		return err
 	}
-	s.hold()
+	s.deferInterrupts()
 	if err := beginDeciding(ctx, w, d); err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (s *session) submitUntilDecided(ctx context.Context, w *workspace.Work, cho
 	if err != nil {
 		return err
 	}
-	s.hold()
+	s.deferInterrupts()
 	if err := beginDeciding(ctx, w, d); err != nil {
 		return err
 	}

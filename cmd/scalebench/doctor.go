@@ -51,7 +51,7 @@ func runDoctor(ctx context.Context, s *session, o doctorOptions) error {
 	if err != nil {
 		return err
 	}
-	s.hold()
+	s.deferInterrupts()
 	findings := d.CheckHost(ctx)
 	more, err := d.CheckCluster(ctx, o.timeout, o.noJob)
 	findings = append(findings, more...)

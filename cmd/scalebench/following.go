@@ -86,7 +86,7 @@ func (w *watch) ended(state launcher.State) {
 		delete(w.failed, run) // of an earlier attempt
 	case state.Status == metrics.OutOfMemory && state.Point.Enforces(study.MemoryKey):
 		line += fmt.Sprintf("\n  %v is too little for this point: that is its result, and its other repeats are not run", state.Point.Resources.Memory)
-	case state.Status == metrics.OutOfMemory && state.Point.ExhaustionTells():
+	case state.Status == metrics.OutOfMemory && state.Point.ExhaustionIsResult():
 		line += "\n  this layout does not fit in memory: that is its result, and its other repeats are not run"
 	default:
 		f := runFailure{state.Status, state.Detail, worker.Hint(state.Status, state.Detail, state.Point.Lengths()), cmp.Or(state.Log(), state.Run.Path())}
@@ -145,9 +145,9 @@ func (w *watch) cancelled() int {
 	return n
 }
 
-// verdictBeside returns the verdict of a command that also fails with err. It returns
+// verdictWith returns the verdict of a command that also fails with err. It returns
 // nil if err prevented the command's work, so that runs did not fail by themselves.
-func (w *watch) verdictBeside(err error) error {
+func (w *watch) verdictWith(err error) error {
 	var partial *workspace.PartialError
 	if err != nil && !(errors.As(err, &partial) && partial.Runs > 0) {
 		return nil

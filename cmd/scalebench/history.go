@@ -43,14 +43,14 @@ func runHistory(ctx context.Context, s *session, o historyOptions) error {
 		return &usageError{err: fmt.Errorf("--fail-if-worse %q: %w", o.limit, err)}
 	}
 	o.Judge = o.limit != ""
-	past, err := s.reader().Past(ctx, o.History)
+	past, err := s.reader().History(ctx, o.History)
 	if err != nil {
 		return err
 	}
 	if err := s.print(report.History(past.Traces, past.Marks, past.Measure)); err != nil {
 		return err
 	}
-	s.doubtAll(o.Study, past.Warnings...)
+	s.warnStudySorted(o.Study, past.Warnings...)
 	if past.Runs == 0 {
 		s.note("No good run in %s matches and has %s.", past.Database, past.Measure.Name)
 	} else {

@@ -11,8 +11,8 @@ const overrideHelp = "KEY=VALUE sets a key of the study file for this command: b
 	"unique. A value is TOML, or a bare word. If you set a key, the file's sweep of it is\n" +
 	"ignored; if you sweep a key, its single value in the file is ignored."
 
-// tellOverrides prints which keys differ from the study file.
-func (s *session) tellOverrides(w *workspace.Work) {
+// noteOverrides prints which keys differ from the study file.
+func (s *session) noteOverrides(w *workspace.Work) {
 	for _, line := range w.Overridden() {
 		s.note("%s", line)
 	}

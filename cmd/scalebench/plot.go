@@ -91,7 +91,7 @@ func runPlot(ctx context.Context, s *session, o plotOptions) error {
 	}
 	if p.Analysis != nil {
 		s.warnOn(p.Analysis, false)
-		if p.Analysis.BaseError != nil && preset.OfCurves() {
+		if p.Analysis.BaseError != nil && preset.NeedsOnlyCurves() {
 			return p.Analysis.BaseError // it says what to run
 		}
 	}
@@ -127,6 +127,6 @@ func (s *session) saveFigure(f *figure.Drawing, o plotOptions, p *query.Picture)
 	if a := p.Analysis; a != nil {
 		s.warnOn(a, strings.Contains(f.Caption(), scaling.DecisiveNote(a.Curves)))
 	}
-	s.doubtAll(o.Study, p.Warnings...)
+	s.warnStudySorted(o.Study, p.Warnings...)
 	return nil
 }

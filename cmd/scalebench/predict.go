@@ -90,7 +90,7 @@ func (s *session) printPredictions(list []*predict.Answer) error {
 		if len(a.Measured) == 0 {
 			_, err = fmt.Fprintln(s.stdout, s.sentences(sentence))
 		} else {
-			err = s.printSaying(sentence, report.Prediction(a))
+			err = s.printSentences(sentence, report.Prediction(a))
 		}
 		if err != nil {
 			return err

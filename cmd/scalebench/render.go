@@ -40,7 +40,7 @@ func runRender(ctx context.Context, s *session, path, site, out string, override
 	if err != nil {
 		return err
 	}
-	s.tellOverrides(w)
+	s.noteOverrides(w)
 	backend, err := w.Scheduler(ctx)
 	if err != nil {
 		return err

@@ -71,12 +71,12 @@ func runRun(ctx context.Context, s *session, o runOptions) error {
 	if err != nil {
 		return err
 	}
-	s.tellStudy(o.Request, w)
+	s.noteStudy(o.Request, w)
 	backend, err := w.Local(ctx, o.Study, nodes, o.oversubscribe)
 	if err != nil {
 		return err
 	}
-	s.tellRange(w)
+	s.noteRange(w)
 	choice, err := w.Choice(ctx, o.again)
 	if err != nil {
 		return err
@@ -109,7 +109,7 @@ func runRun(ctx context.Context, s *session, o runOptions) error {
 			err = noted
 		}
 	}
-	return errors.Join(err, watch.verdictBeside(err))
+	return errors.Join(err, watch.verdictWith(err))
 }
 
 // drive runs the chosen runs one at a time.

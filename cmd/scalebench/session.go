@@ -31,7 +31,7 @@ type session struct {
 	format  string // an output format
 	verbose bool
 	quiet   bool
-	told    map[string]bool // studies whose home was reported, see tellHome
+	told    map[string]bool // studies whose home was reported, see noteHome
 
 	verbosely string // the command line with -v, for copying
 
@@ -39,10 +39,10 @@ type session struct {
 	parts sync.Mutex  // see whole
 }
 
-// hold marks that the command has started something that it must end in an orderly way:
+// deferInterrupts marks that the command has started something that it must end in an orderly way:
 // runs, jobs, a lock, a transaction, a terminal mode. Before that, an interrupt ends it
 // immediately.
-func (s *session) hold() { s.holds.Store(true) }
+func (s *session) deferInterrupts() { s.holds.Store(true) }
 
 // whole calls f; an interrupt waits for it. f must be short, remove its temporary files,
 // and stop early if the command's context is cancelled.
@@ -126,8 +126,8 @@ func (s *session) printEither(people, programs *table.Table) error {
 	return s.print(programs)
 }
 
-// printSaying prints sentences for people and the table that they refer to.
-func (s *session) printSaying(sentences string, t *table.Table) error {
+// printSentences prints sentences for people and the table that they refer to.
+func (s *session) printSentences(sentences string, t *table.Table) error {
 	if _, err := fmt.Fprintf(s.stdout, "%s\n\n", s.sentences(sentences)); err != nil {
 		return err
 	}

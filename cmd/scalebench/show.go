@@ -45,7 +45,7 @@ func runShow(ctx context.Context, s *session, run string) error {
 		s.note("%s is the newest run of this point of the study; older runs: %s", d.Run.ID, strings.Join(d.Others, ", "))
 	}
 	if d.Result != nil {
-		s.doubtAll(d.Run.ID, d.Result.Warnings...)
+		s.warnStudySorted(d.Run.ID, d.Result.Warnings...)
 	}
 	return nil
 }

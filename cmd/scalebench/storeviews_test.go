@@ -123,7 +123,7 @@ func viewCurves(ctx context.Context, s *store.Store, study string) (throughput, 
 				for _, x := range p.Measures {
 					var median, speedup *float64
 					// The view has no medians whose interval would have to be known.
-					if x.Median != nil && x.Lacking() == 0 {
+					if x.Median != nil && x.Censored() == 0 {
 						median = &x.Median.Value
 					}
 					if g := x.Gain(); g != nil && median != nil {

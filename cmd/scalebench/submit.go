@@ -82,8 +82,8 @@ func runSubmit(ctx context.Context, s *session, o submitOptions) error {
 	if err != nil {
 		return err
 	}
-	s.tellStudy(o.Request, w)
-	s.tellRange(w)
+	s.noteStudy(o.Request, w)
+	s.noteRange(w)
 	choice, err := w.Choice(ctx, o.again)
 	if err != nil {
 		return err
@@ -139,7 +139,7 @@ func submit(ctx context.Context, s *session, w *workspace.Work, choice launcher.
 				err = noted
 			}
 		}
-		return errors.Join(err, watch.verdictBeside(err))
+		return errors.Join(err, watch.verdictWith(err))
 	}
 	return errors.Join(watch.verdict(), workspace.Unread(left.Unread))
 }

@@ -33,17 +33,17 @@ func commandFlags(o *workspace.Command) []cli.Flag {
 	}
 }
 
-// tellRange says which counts in a range of workers are measured.
-func (s *session) tellRange(w *workspace.Work) {
+// noteRange says which counts in a range of workers are measured.
+func (s *session) noteRange(w *workspace.Work) {
 	for _, line := range w.Range() {
 		s.note("%s", line)
 	}
 }
 
-// tellStudy says which keys differ from the file or, for a command, which study it creates.
-func (s *session) tellStudy(a workspace.Request, w *workspace.Work) {
+// noteStudy says which keys differ from the file or, for a command, which study it creates.
+func (s *session) noteStudy(a workspace.Request, w *workspace.Work) {
 	if !a.Typed {
-		s.tellOverrides(w)
+		s.noteOverrides(w)
 		return
 	}
 	where := "--write FILE would keep it as a file"
@@ -68,7 +68,7 @@ func (s *session) timing(ctx context.Context, w *workspace.Work) error {
 	if err != nil {
 		return err
 	}
-	beside := slices.DeleteFunc(measure.Of("train"), func(m measure.Measure) bool {
+	beside := slices.DeleteFunc(measure.ForKind("train"), func(m measure.Measure) bool {
 		return !slices.Contains([]string{measure.RunSeconds, measure.Throughput, measure.FinalAccuracy}, m.Name)
 	})
 	slices.SortStableFunc(beside, func(a, b measure.Measure) int {

@@ -25,7 +25,7 @@ import (
 )
 
 // Warnings are of two kinds. Those about this command's own work, such as an unreadable
-// file, are printed as they occur (warn, warnOf). Those about the data, which every command
+// file, are printed as they occur (warn, warnAll). Those about the data, which every command
 // on the study would repeat, follow the command's output (doubt): worst first, only a few,
 // one line each, and only those that the previous command did not print. --quiet hides
 // both; --verbose prints all; JSON always includes all.
@@ -47,10 +47,10 @@ func (s *session) warn(format string, a ...any) {
 	}
 }
 
-// warnOf prints the first warnings of each kind and the number of further ones, so that
+// warnAll prints the first warnings of each kind and the number of further ones, so that
 // many of one kind do not hide the others; with --verbose, all. Warnings about other users'
 // files are merged into one question to their owner.
-func (s *session) warnOf(list []workspace.Warning) {
+func (s *session) warnAll(list []workspace.Warning) {
 	var kinds []string
 	count := map[string]int{}
 	asks, strangers := "", 0
@@ -76,8 +76,8 @@ func (s *session) warnOf(list []workspace.Warning) {
 	}
 }
 
-// doubt prints warnings about a study's data in the given order.
-func (s *session) doubt(study string, lines ...string) {
+// warnStudy prints warnings about a study's data in the given order.
+func (s *session) warnStudy(study string, lines ...string) {
 	if s.quiet || len(lines) == 0 {
 		return
 	}
@@ -111,13 +111,13 @@ func (s *session) doubt(study string, lines ...string) {
 	}
 }
 
-// doubtAll prints warnings about a study's data, after sorting them.
-func (s *session) doubtAll(study string, texts ...string) {
+// warnStudySorted prints warnings about a study's data, after sorting them.
+func (s *session) warnStudySorted(study string, texts ...string) {
 	remarks := make([]scaling.Remark, len(texts))
 	for i, text := range texts {
 		remarks[i].Text = text
 	}
-	s.doubt(study, s.linesOf(remarks, 1)...)
+	s.warnStudy(study, s.linesOf(remarks, 1)...)
 }
 
 // linesOf returns the lines for remarks, worst first: one per kind, or, with --verbose, one
@@ -166,7 +166,7 @@ func (line invocation) verbosely() string {
 	for _, f := range line.flags {
 		flag := f.name
 		if f.has {
-			flag += " " + workspace.Word(f.value)
+			flag += " " + workspace.ShellQuote(f.value)
 		}
 		flags = append(flags, flag)
 	}
@@ -180,7 +180,7 @@ func (line invocation) verbosely() string {
 		flags = append(flags, "-v")
 	}
 	for _, w := range words {
-		text += " " + workspace.Word(w)
+		text += " " + workspace.ShellQuote(w)
 	}
 	for _, flag := range flags {
 		text += " " + flag

@@ -91,7 +91,7 @@ func (v *viewer) log(ctx context.Context) error {
 // live redraws a table in place until q. Keys are read one by one without echo. The
 // terminal's state is restored in any case.
 func (v *viewer) live(ctx context.Context) error {
-	v.s.hold()
+	v.s.deferInterrupts()
 	keys, restore, err := v.s.keys(ctx)
 	if err != nil {
 		return err

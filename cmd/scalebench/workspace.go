@@ -8,17 +8,17 @@ import (
 
 // workspace returns the location of the session's studies, by its options.
 func (s *session) workspace() *workspace.Workspace {
-	return &workspace.Workspace{Runs: s.runs, DB: s.db, Version: version.String(), Note: s.note, Warn: s.warn, WarnOf: s.warnOf, Detail: s.detail, Hold: s.hold, Whole: s.whole, Elsewhere: s.tellHome}
+	return &workspace.Workspace{Runs: s.runs, DB: s.db, Version: version.String(), Note: s.note, Warn: s.warn, WarnOf: s.warnAll, Detail: s.detail, Hold: s.deferInterrupts, Whole: s.whole, Elsewhere: s.noteHome}
 }
 
 // reader returns a Reader that answers questions about the session's studies.
 func (s *session) reader() *query.Reader {
 	spareMemory()
-	return &query.Reader{Workspace: s.workspace(), Doubt: s.doubtAll}
+	return &query.Reader{Workspace: s.workspace(), WarnStudy: s.warnStudySorted}
 }
 
-// tellHome reports once where a study's runs are, if that is not the default.
-func (s *session) tellHome(study, home string) {
+// noteHome reports once where a study's runs are, if that is not the default.
+func (s *session) noteHome(study, home string) {
 	if s.told[home] {
 		return
 	}

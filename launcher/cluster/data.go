@@ -68,7 +68,7 @@ func (c *checker) samples(p study.Point) {
 		return
 	}
 	if err, ok := errors.AsType[*oip.SampleError](oip.CheckSamples(w.Inputs.Of(), w.Outputs.Of(), w.Batch)); ok {
-		text := err.What()
+		text := err.Message()
 		if errors.Is(err, fs.ErrNotExist) {
 			text += "; relative paths start from the study file's folder" + elsewhere
 		}

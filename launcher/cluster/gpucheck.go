@@ -34,7 +34,7 @@ func (c Cluster) gpuCheck(d *slurm.Description, uses []use) []Finding {
 		if !hasGPUs(d, u.known) {
 			continue
 		}
-		f := Finding{Check: "GPU check", Subject: u.subject(), Verdict: NotTested, Found: gpucheck.Standing()}
+		f := Finding{Check: "GPU check", Subject: u.subject(), Verdict: NotTested, Found: gpucheck.LastChecked()}
 		s, err := c.Script(u.shape)
 		if err != nil {
 			return nil // the site's options are wrong: the row "script" reports it

@@ -57,10 +57,10 @@ func (s *Study) contrasts(r *Results) []View {
 		}
 		v.question = sequential.Question{Design: s.Design, Hours: func(int) float64 { return each }}
 		if p.Verdict == compare.Insufficient && !p.FewRuns {
-			v.Doubt = p.Why
+			v.Caveat = p.Why
 		}
 		v.Decided = p.Verdict != compare.Same && p.Verdict != compare.Insufficient || p.Why == "" && asGood(p.Ratio)
-		if !v.Decided && v.Doubt == "" && !s.closed(v.Points)[n] {
+		if !v.Decided && v.Caveat == "" && !s.closed(v.Points)[n] {
 			v.Counts, v.Open = []int{n}, []int{n}
 		}
 		views = append(views, v)

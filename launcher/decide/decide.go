@@ -322,8 +322,8 @@ func (s *Study) judge(v *View, left float64) {
 	switch {
 	case v.Advice != nil && len(v.Advice.Candidates) == 0:
 		v.Stopped = "the results: no run says how fast it was"
-	case v.Added == nil && v.Doubt != "":
-		v.Stopped = "a doubt that more runs do not remove: " + v.Doubt
+	case v.Added == nil && v.Caveat != "":
+		v.Stopped = "a doubt that more runs do not remove: " + v.Caveat
 	case v.Added == nil && len(v.Open) == 0:
 		v.Stopped = "failures: a count that may change the answer has no further run to make"
 	case unaffordable:

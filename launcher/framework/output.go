@@ -77,7 +77,7 @@ func (o Output) Events(s Rank, extractors []extract.Extractor) ([]metrics.Event,
 		}
 	}
 	batch := 0 // a command without {batch} uses a batch size that is unknown here
-	if s.Point.ToldBatch() {
+	if s.Point.ReceivesBatch() {
 		batch = s.Point.WorkerBatch
 	}
 	start := o.Start

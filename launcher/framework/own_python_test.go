@@ -31,11 +31,11 @@ func ownRun(t *testing.T, p study.Point, files map[string]string) (events [][]me
 // own puts the user's own files into the run folder.
 func (d *ddp) own(files map[string]string) {
 	d.t.Helper()
-	if err := os.MkdirAll(d.run.Own(), 0o755); err != nil {
+	if err := os.MkdirAll(d.run.OwnFiles(), 0o755); err != nil {
 		d.t.Fatal(err)
 	}
 	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(d.run.Own(), name), []byte(text), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(d.run.OwnFiles(), name), []byte(text), 0o644); err != nil {
 			d.t.Fatal(err)
 		}
 	}

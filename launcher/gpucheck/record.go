@@ -26,8 +26,8 @@ type Record struct {
 	Open []string `json:"open,omitempty"` // parts of the check that have not been made there
 }
 
-// Standing says in a few words on which GPU scalebench was last checked.
-func Standing() string {
+// LastChecked says in a few words on which GPU scalebench was last checked.
+func LastChecked() string {
 	var r Record
 	if err := json.Unmarshal(record, &r); err != nil {
 		panic(err) // the file is part of the source, and a test reads it

@@ -81,15 +81,15 @@ func (s *ObjectStore) unreachable(err error) error {
 	case errors.As(err, &name):
 		return fmt.Errorf("the certificate of %s is for another host: %w", server, name)
 	case errors.As(err, &untrusted), errors.As(err, &unknown):
-		return fmt.Errorf("the certificate of %s is not trusted; name your site's authority in SSL_CERT_FILE: %w", server, bare(err))
+		return fmt.Errorf("the certificate of %s is not trusted; name your site's authority in SSL_CERT_FILE: %w", server, withoutURL(err))
 	case strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
 		return fmt.Errorf("%s speaks HTTP without TLS; AWS_ENDPOINT_URL is then http://HOST:PORT", server)
 	}
-	return fmt.Errorf("no answer from %s: %w", server, bare(err))
+	return fmt.Errorf("no answer from %s: %w", server, withoutURL(err))
 }
 
-// bare returns an error without the request's URL, which the message already contains.
-func bare(err error) error {
+// withoutURL returns an error without the request's URL, which the message already contains.
+func withoutURL(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
 		return u.Err

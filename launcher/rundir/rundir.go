@@ -167,7 +167,7 @@ func (r Folder) Cancel() string   { return filepath.Join(string(r), "cancel.json
 func (r Folder) Remarks() string  { return filepath.Join(string(r), "remarks.json") }
 func (r Folder) Script() string   { return filepath.Join(string(r), "job.sh") }
 func (r Folder) Programs() string { return filepath.Join(string(r), "programs") }
-func (r Folder) Own() string      { return filepath.Join(string(r), "own") }
+func (r Folder) OwnFiles() string { return filepath.Join(string(r), "own") }
 func (r Folder) Output() string   { return filepath.Join(string(r), "output") }
 func (r Folder) Model() string    { return filepath.Join(string(r), "model.safetensors") }
 

@@ -18,8 +18,8 @@ func TestPointCheck(t *testing.T) {
 		"nodes = 0, want 1":         func(p *Point) { p.Nodes = 0 },
 		"workers_per_node = -1":     func(p *Point) { p.WorkersPerNode = -1 },
 		"repeat = 0, want 1":        func(p *Point) { p.Repeat = 0 },
-		"beside = -1, want 0":       func(p *Point) { p.Beside = -1 },
-		"beside_nodes = -1, want 0": func(p *Point) { p.BesideNodes = -1 },
+		"beside = -1, want 0":       func(p *Point) { p.AuxRanks = -1 },
+		"beside_nodes = -1, want 0": func(p *Point) { p.AuxNodes = -1 },
 		"worker_batch = -1, want 0 to 1099511627776":           func(p *Point) { p.WorkerBatch = -1 },
 		"global_batch = 1099511627777, want 0":                 func(p *Point) { p.GlobalBatch = 1<<40 + 1 },
 		"micro_batch = -2, want 0":                             func(p *Point) { p.MicroBatch = -2 },
@@ -50,11 +50,11 @@ func TestPointCheck(t *testing.T) {
 // Six workers on three nodes and a load generator on a fourth: four nodes with two ranks
 // each need two other ranks.
 func TestShapeAndGather(t *testing.T) {
-	p := Point{Workers: 6, Nodes: 3, WorkersPerNode: 2, Beside: 2, BesideNodes: 1}
+	p := Point{Workers: 6, Nodes: 3, WorkersPerNode: 2, AuxRanks: 2, AuxNodes: 1}
 	if nodes, each := p.Shape(); p.Ranks() != 8 || nodes != 4 || each != 2 {
 		t.Errorf("%d ranks, %d on each of %d nodes, want 8, 2 and 4", p.Ranks(), each, nodes)
 	}
-	p.Gather()
+	p.OnOneNode()
 	if nodes, each := p.Shape(); p.Nodes != 1 || p.WorkersPerNode != 6 || nodes != 1 || each != 7 {
 		t.Errorf("on one node: %d nodes of %d workers, %d of %d ranks; want 1, 6, 1 and 7", p.Nodes, p.WorkersPerNode, nodes, each)
 	}
@@ -148,7 +148,7 @@ name = "v"
 environment = { HF_TOKEN = "hunter2hunter2" }
 `)
 	var got []string
-	for _, p := range s.Doubts() {
+	for _, p := range s.SecretWarnings() {
 		word, _, _ := strings.Cut(p.Message, " looks like a secret")
 		got = append(got, p.Path+": "+word)
 	}

@@ -79,10 +79,10 @@ func (d *decoder) fits(axes []axis, design string) {
 	}
 }
 
-// Holds reports whether the resource with this TOML path must be enforced (with cgroups or
+// MustEnforce reports whether the resource with this TOML path must be enforced (with cgroups or
 // the like): because it differs between the study's points, or because the design compares
 // resources.
-func (s *Study) Holds(path string) bool {
+func (s *Study) MustEnforce(path string) bool {
 	return slices.ContainsFunc(s.axes, func(a axis) bool {
 		return a.path == path && (len(a.values) > 1 || s.design == oneFactor || s.design == together)
 	})

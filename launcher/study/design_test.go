@@ -66,7 +66,7 @@ func TestOneFactor(t *testing.T) {
 	// value.
 	for design, held := range map[string]bool{"together": true, "one-factor": true, "grid": false} {
 		s := parse(t, of("design = \""+design+"\"\nworkers = [1]\nmemory = [\"4G\"]\nbatch = [64, 32]", ""))
-		if p := plan(t, s, DefaultSite()).Points[0].Point; s.Holds(MemoryKey) != held || p.Enforces(MemoryKey) != held {
+		if p := plan(t, s, DefaultSite()).Points[0].Point; s.MustEnforce(MemoryKey) != held || p.Enforces(MemoryKey) != held {
 			t.Errorf("%s: memory is held: %v, want %v", design, p.Enforces(MemoryKey), held)
 		}
 	}

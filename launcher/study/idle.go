@@ -40,9 +40,9 @@ func idleKeys(p *Point) map[string]idle {
 	return list
 }
 
-// untold returns the keys that a user's program cannot receive, because there is no
+// undeliverable returns the keys that a user's program cannot receive, because there is no
 // placeholder for them.
-func untold(f Framework, p *Point) map[string]idle {
+func undeliverable(f Framework, p *Point) map[string]idle {
 	list := map[string]idle{}
 	for _, field := range pointFields()[p.Workload.Kind] {
 		if p.Reaches(field.path) {
@@ -78,7 +78,7 @@ func (x *expansion) ignored(f Framework, p *Point) {
 	var idle map[string]idle
 	switch {
 	case f.Uses != nil:
-		idle = untold(f, p)
+		idle = undeliverable(f, p)
 	case !f.Command && p.Workload.Trains():
 		idle = idleKeys(p)
 	}

@@ -167,14 +167,14 @@ func expandBatch(p *Point, wrong map[string]string) {
 // Accumulates reports whether a worker's batch is given as micro_batch × accumulate.
 func (t Train) Accumulates() bool { return t.MicroBatch > 0 && t.Accumulate > 0 }
 
-// ToldBatch reports whether the run's program receives its batch size.
-func (p *Point) ToldBatch() bool {
+// ReceivesBatch reports whether the run's program receives its batch size.
+func (p *Point) ReceivesBatch() bool {
 	return p.Reaches("workload.batch") || p.Reaches("workload.accumulate")
 }
 
-// ExhaustionTells reports whether running out of memory is a result of the point, and not a
+// ExhaustionIsResult reports whether running out of memory is a result of the point, and not a
 // failure: because its memory is enforced, or because the study compares layouts.
-func (p *Point) ExhaustionTells() bool { return p.Enforces(MemoryKey) || p.ComparesLayouts }
+func (p *Point) ExhaustionIsResult() bool { return p.Enforces(MemoryKey) || p.ComparesLayouts }
 
 // comparesLayouts reports whether the study's points differ in layout.
 func (s *Study) comparesLayouts() bool {

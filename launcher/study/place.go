@@ -65,8 +65,8 @@ func (x *expansion) fits(p *Point, q Partition) string {
 	}
 	nodes, ranks := p.Shape()
 	beside := ""
-	if p.BesideNodes > 0 {
-		beside = fmt.Sprintf(", %d of them for the load generator", p.BesideNodes)
+	if p.AuxNodes > 0 {
+		beside = fmt.Sprintf(", %d of them for the load generator", p.AuxNodes)
 	}
 	switch {
 	case q.MaxNodes > 0 && nodes > q.MaxNodes:
@@ -103,10 +103,10 @@ func (x *expansion) spread(p *Point, q Partition) string {
 		return wrong
 	}
 	p.Nodes = p.Workers / p.WorkersPerNode
-	p.Beside, p.BesideNodes = 0, 0
+	p.AuxRanks, p.AuxNodes = 0, 0
 	if beside := kinds()[p.Workload.Kind].beside; beside != nil {
-		p.Beside, p.BesideNodes = beside(p)
-		if p.BesideNodes == 0 && p.Nodes > 1 {
+		p.AuxRanks, p.AuxNodes = beside(p)
+		if p.AuxNodes == 0 && p.Nodes > 1 {
 			wrong := fmt.Sprintf("%d workers take %d nodes of %d, but the load generator has its cores on one", p.Workers, p.Nodes, p.WorkersPerNode)
 			x.problem("workload.client", wrong+"; set client = \"node\", or fewer workers", "workers")
 			return wrong

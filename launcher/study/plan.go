@@ -311,7 +311,7 @@ func (x *expansion) point(p Point) []Planned {
 		exclusive = *p.Resources.Exclusive
 	}
 	for _, a := range s.axes {
-		if (a.path == CPUsKey || a.path == MemoryKey) && s.Holds(a.path) {
+		if (a.path == CPUsKey || a.path == MemoryKey) && s.MustEnforce(a.path) {
 			p.Enforced = append(p.Enforced, a.path)
 		}
 	}

@@ -36,10 +36,10 @@ type Point struct {
 	Nodes          int `json:"nodes"`
 	WorkersPerNode int `json:"workers_per_node"` // the same on every node
 	// Beside is the number of ranks that are not workers. They have the lowest numbers:
-	// rank 0 of a service is the load generator. BesideNodes is the number of nodes
+	// rank 0 of a service is the load generator. AuxNodes is the number of nodes
 	// reserved for them.
-	Beside      int `json:"beside,omitzero"`
-	BesideNodes int `json:"beside_nodes,omitzero"`
+	AuxRanks int `json:"beside,omitzero"`
+	AuxNodes int `json:"beside_nodes,omitzero"`
 	// Enforced lists which of CPUsKey and MemoryKey must be enforced (see Study.Holds).
 	// Without enforcement, the point could use more than its share, and would be measured
 	// with the resources of another point.
@@ -76,7 +76,7 @@ func (p *Point) Check() error {
 		name        string
 		value, from int
 	}{{"workers", p.Workers, 1}, {"nodes", p.Nodes, 1}, {"workers_per_node", p.WorkersPerNode, 1}, {"repeat", p.Repeat, 1},
-		{"beside", p.Beside, 0}, {"beside_nodes", p.BesideNodes, 0},
+		{"beside", p.AuxRanks, 0}, {"beside_nodes", p.AuxNodes, 0},
 		{"worker_batch", p.WorkerBatch, 0}, {"micro_batch", p.MicroBatch, 0}, {"global_batch", p.GlobalBatch, 0}} {
 		most := maxWorkers
 		if strings.HasSuffix(b.name, "_batch") {
@@ -93,19 +93,19 @@ func (p *Point) Check() error {
 }
 
 // Ranks returns the number of ranks of a run: workers and others.
-func (p *Point) Ranks() int { return p.Workers + p.Beside }
+func (p *Point) Ranks() int { return p.Workers + p.AuxRanks }
 
 // Shape returns the shape of a run's job: the number of nodes, and the number of ranks on
 // each.
 func (p *Point) Shape() (nodes, ranksPerNode int) {
-	nodes = p.Nodes + p.BesideNodes
+	nodes = p.Nodes + p.AuxNodes
 	return nodes, p.Ranks() / nodes
 }
 
-// Gather places all ranks on one node, instead of the placement on a cluster's partition.
-func (p *Point) Gather() {
+// OnOneNode places all ranks on one node, instead of the placement on a cluster's partition.
+func (p *Point) OnOneNode() {
 	p.Nodes, p.WorkersPerNode = 1, p.Workers
-	p.Beside, p.BesideNodes = min(p.Beside, 1), 0
+	p.AuxRanks, p.AuxNodes = min(p.AuxRanks, 1), 0
 }
 
 // Lengths returns the TOML paths of the keys that a user can reduce to make a run shorter.

@@ -114,7 +114,7 @@ func TestRanksBesideReplicas(t *testing.T) {
 	}{{"url", "", 0, 0}, {HTTP, "", 1, 0}, {HTTP, ownNode, 4, 1}, {"url", ownNode, 0, 0}} {
 		p := &Point{WorkersPerNode: 4, Nodes: 2}
 		p.Workload.Serve.Target, p.Workload.Serve.Client = c.target, c.client
-		if ranks, nodes := besideReplicas(p); ranks != c.ranks || nodes != c.nodes {
+		if ranks, nodes := auxRanks(p); ranks != c.ranks || nodes != c.nodes {
 			t.Errorf("target %q, client %q: %d ranks and %d nodes, want %d and %d", c.target, c.client, ranks, nodes, c.ranks, c.nodes)
 		}
 	}

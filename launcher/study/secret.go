@@ -69,7 +69,7 @@ func (p *Point) Exposed() []string {
 		if strings.HasPrefix(path, "command.") || strings.HasPrefix(path, parameterPrefix) || json.Unmarshal([]byte(text), &v) != nil {
 			continue
 		}
-		if !reflect.DeepEqual(Shown(path, v), v) {
+		if !reflect.DeepEqual(Redacted(path, v), v) {
 			list = append(list, path)
 		}
 	}
@@ -77,8 +77,8 @@ func (p *Point) Exposed() []string {
 	return list
 }
 
-// Shown returns the value of a key as tables show it, with secrets replaced by a word.
-func Shown(path string, v any) any { return redact.Key(nil).Value(path, v) }
+// Redacted returns the value of a key as tables show it, with secrets replaced by a word.
+func Redacted(path string, v any) any { return redact.Key(nil).Value(path, v) }
 
 // Exposed returns the keys that Point.Exposed returns for at least one point of the plan.
 func (p *Plan) Exposed() []string {
@@ -109,9 +109,9 @@ func (s *Study) Secret() bool {
 	})
 }
 
-// Doubts returns a warning for each value of the study or its plan that looks like a
+// SecretWarnings returns a warning for each value of the study or its plan that looks like a
 // secret.
-func (s *Study) Doubts(plan *Plan) Problems {
+func (s *Study) SecretWarnings(plan *Plan) Problems {
 	const stored = " looks like a secret. Records have a keyed digest in its place, but this file and its copy in the run folder hold it. "
 	const better = "Leave it out and set it where you run or submit: the program inherits it"
 	var list Problems

@@ -160,7 +160,7 @@ var serve = kind{
 	workers:   "replicas",
 	files:     []string{"workload.payload"},
 	locate:    locateFiles,
-	beside:    besideReplicas,
+	beside:    auxRanks,
 }
 
 func expandServe(p *Point) map[string]string {
@@ -315,10 +315,10 @@ func locateFiles(p *Point, folder string) {
 	}
 }
 
-// besideReplicas returns the number of ranks and nodes for the load generator. If it has
+// auxRanks returns the number of ranks and nodes for the load generator. If it has
 // its own node, that node gets as many ranks as each other node, since all nodes of a job
 // must have the same number.
-func besideReplicas(p *Point) (ranks, nodes int) {
+func auxRanks(p *Point) (ranks, nodes int) {
 	if !p.Workload.Serve.Starts() {
 		return 0, 0 // the only ranks are load generators
 	}

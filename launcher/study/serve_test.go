@@ -206,12 +206,12 @@ func TestServeShape(t *testing.T) {
 		var got []shape
 		for _, p := range plan.Points {
 			nodes, ranks := p.Point.Shape()
-			got = append(got, shape{p.Point.Workers, p.Point.Nodes, p.Point.WorkersPerNode, p.Point.Beside, nodes, ranks})
+			got = append(got, shape{p.Point.Workers, p.Point.Nodes, p.Point.WorkersPerNode, p.Point.AuxRanks, nodes, ranks})
 			if nodes*ranks != p.Point.Ranks() {
 				t.Errorf("%s: %d nodes of %d ranks are not %d", keys, nodes, ranks, p.Point.Ranks())
 			}
 			here := p.Point
-			if here.Gather(); here.Nodes != 1 || here.BesideNodes != 0 || here.Ranks() != p.Point.Workers+min(p.Point.Beside, 1) {
+			if here.OnOneNode(); here.Nodes != 1 || here.AuxNodes != 0 || here.Ranks() != p.Point.Workers+min(p.Point.AuxRanks, 1) {
 				t.Errorf("%s: on one node %+v", keys, here)
 			}
 		}

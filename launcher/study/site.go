@@ -230,8 +230,8 @@ func (d *decoder) energy(e Energy) {
 	}
 }
 
-// Doubts returns a warning for each value of the site file that looks like a secret.
-func (s *Site) Doubts() Problems {
+// SecretWarnings returns a warning for each value of the site file that looks like a secret.
+func (s *Site) SecretWarnings() Problems {
 	var list Problems
 	doubt := func(path, message string) {
 		list = append(list, Problem{File: s.File, Path: path, Message: message + " looks like a secret. It is written to batch scripts (mode 0700) and to the copy of this file in the run folder (mode 0600). Let a line of setup read it from a file that only you can read"})

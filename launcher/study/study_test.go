@@ -448,7 +448,7 @@ func FuzzParseSite(f *testing.F) {
 			t.Errorf("the error does not name the file: %v", err)
 		}
 		if err == nil {
-			s.Doubts()
+			s.SecretWarnings()
 			s.Secrets()
 			s.Private()
 		}

@@ -93,9 +93,9 @@ func System(path string) bool {
 	return walk(path, rules{link, alone, alone}) == nil
 }
 
-// Own checks the paths but not the folders above them. It is for processes inside a job, where a
+// CheckFilesOnly checks the paths but not the folders above them. It is for processes inside a job, where a
 // container may show other folders. A path that does not exist passes.
-func Own(paths ...string) error {
+func CheckFilesOnly(paths ...string) error {
 	for _, path := range paths {
 		info, err := os.Stat(path)
 		if errors.Is(err, fs.ErrNotExist) {

@@ -114,7 +114,7 @@ func TestTreeAndReadFile(t *testing.T) {
 	if err := os.WriteFile(file, []byte("text"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if text, err := ReadFile(file); err != nil || string(text) != "text" || Tree(top) != nil || Own(top, file, file+".missing") != nil || Named(file, file+".missing") != nil {
+	if text, err := ReadFile(file); err != nil || string(text) != "text" || Tree(top) != nil || CheckFilesOnly(top, file, file+".missing") != nil || Named(file, file+".missing") != nil {
 		t.Fatalf("%q %v, %v", text, err, Tree(top))
 	}
 	if err := os.Truncate(file, maxFile+1); err != nil {
@@ -126,8 +126,8 @@ func TestTreeAndReadFile(t *testing.T) {
 	if err := os.Chmod(file, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ReadFile(file); !refused(err) || !refused(Tree(top)) || !refused(Own(file)) || !refused(Named(file)) {
-		t.Errorf("a file that all may write: %v, %v, %v", err, Tree(top), Own(file))
+	if _, err := ReadFile(file); !refused(err) || !refused(Tree(top)) || !refused(CheckFilesOnly(file)) || !refused(Named(file)) {
+		t.Errorf("a file that all may write: %v, %v, %v", err, Tree(top), CheckFilesOnly(file))
 	}
 	if err := errors.Join(os.Remove(file), syscall.Mkfifo(file, 0o600)); err != nil {
 		t.Fatal(err)

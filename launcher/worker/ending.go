@@ -19,10 +19,10 @@ import (
 // Slurm signals them one after the other.
 const settle = 250 * time.Millisecond
 
-// toldToEnd returns why a program that has ended was asked to end: heard, the signal that its
+// endRequest returns why a program that has ended was asked to end: heard, the signal that its
 // supervisor received earlier; a signal that arrives within settle; or `scalebench cancel`. It is
 // "" if the program ended by itself.
-func toldToEnd(run rundir.Folder, signals <-chan os.Signal, heard string) string {
+func endRequest(run rundir.Folder, signals <-chan os.Signal, heard string) string {
 	if heard != "" {
 		return heard
 	}

@@ -159,10 +159,10 @@ func TestOwnFilesAreRecorded(t *testing.T) {
 		}
 		write(t, path, "before")
 	}
-	if err := os.Mkdir(s.Run.Own(), 0o755); err != nil {
+	if err := os.Mkdir(s.Run.OwnFiles(), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(s.Run.Own(), "net.py"), "before")
+	write(t, filepath.Join(s.Run.OwnFiles(), "net.py"), "before")
 	f, err := framework.Find("command")
 	if err != nil {
 		t.Fatal(err)

@@ -12,9 +12,9 @@ import (
 // place and may have changed since the run was created.
 func ownFiles(f framework.Framework, s framework.Rank) map[string]string {
 	paths := map[string]string{} // name to path
-	if entries, err := os.ReadDir(s.Run.Own()); err == nil {
+	if entries, err := os.ReadDir(s.Run.OwnFiles()); err == nil {
 		for _, e := range entries {
-			paths[e.Name()] = filepath.Join(s.Run.Own(), e.Name())
+			paths[e.Name()] = filepath.Join(s.Run.OwnFiles(), e.Name())
 		}
 	}
 	for name, path := range framework.NamedFiles(f, s) {

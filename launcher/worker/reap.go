@@ -42,10 +42,10 @@ type ReapReport struct {
 }
 
 // String returns "3 processes outlived WHOSE and were ended: sh (pid 12), …", or "" if there were none.
-func (r ReapReport) String() string { return r.Of("the program") }
+func (r ReapReport) String() string { return r.Describe("the program") }
 
-// Of is String with a name for what the processes outlived.
-func (r ReapReport) Of(whose string) string {
+// Describe is String with a name for what the processes outlived.
+func (r ReapReport) Describe(whose string) string {
 	var parts []string
 	if r.Ended > 0 {
 		names := strings.Join(r.Names, ", ")

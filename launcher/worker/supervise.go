@@ -53,7 +53,7 @@ type Options struct {
 // to be run. What this user or root has not written is refused.
 func LoadPoint(run rundir.Folder) (study.Point, error) {
 	var p study.Point
-	if err := trust.Own(run.Path(), run.Programs(), run.Own()); err != nil {
+	if err := trust.CheckFilesOnly(run.Path(), run.Programs(), run.OwnFiles()); err != nil {
 		return p, err
 	}
 	text, err := trust.ReadFile(run.Point())
@@ -178,7 +178,7 @@ func Supervise(ctx context.Context, o Options) (int, error) {
 	}
 	// Processes left on this host by a killed supervisor would compete with the program.
 	earlier := EndAbandoned(func(v map[string]string) bool { return sameWork(v, s.Run, os.Getenv) })
-	if text := earlier.Of("an earlier run"); text != "" {
+	if text := earlier.Describe("an earlier run"); text != "" {
 		Warn(os.Stderr, text)
 	}
 	if err := s.writeEnvironment(ctx); err != nil {
@@ -321,7 +321,7 @@ func (s *supervision) run(program framework.Rank, written *output) (code int, wh
 	if code == 0 && s.users() {
 		// A program that handles SIGTERM may exit with 0, and a shell continues after its child
 		// was killed: in both cases the measurement may be incomplete.
-		if by := toldToEnd(s.Run, s.signals, strings.TrimPrefix(why, "after ")); by != "" {
+		if by := endRequest(s.Run, s.signals, strings.TrimPrefix(why, "after ")); by != "" {
 			return 128 + int(syscall.SIGTERM), fmt.Sprintf("told to end (%s), it exited with 0; what it measured may be cut short", by)
 		}
 	}

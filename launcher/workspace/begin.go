@@ -196,7 +196,7 @@ func (k *Work) NoteNothingToRun() {
 	}
 	result := "a good result"
 	if slices.ContainsFunc(attempts, func(a *launcher.Attempt) bool {
-		return a.Verdict != nil && a.Verdict.Status == metrics.OutOfMemory && a.Point.ExhaustionTells()
+		return a.Verdict != nil && a.Verdict.Status == metrics.OutOfMemory && a.Point.ExhaustionIsResult()
 	}) {
 		result += ", or its point ran out of memory, which is one"
 	}

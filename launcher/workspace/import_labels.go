@@ -31,7 +31,7 @@ func (o *ImportOptions) mapped() (map[string]extract.Column, error) {
 			return nil, Errorf("--label %q: write KEY=COLUMN, like platform=host", text)
 		}
 		// For a training the batch size is a label; for a load it is the coordinate of figures.
-		coordinate := measure.OfLoad(key) && !loads
+		coordinate := measure.DescribesLoad(key) && !loads
 		if _, twice := columns[key]; twice || slices.Contains(slices.Concat(extract.TableFigures, extract.WhenColumns), key) && !coordinate {
 			return nil, Errorf("--label %s: a figure or a mapped column has that name; give the label another", text)
 		}

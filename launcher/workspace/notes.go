@@ -112,10 +112,10 @@ func (k *Work) Overridden() (lines []string) {
 	return lines
 }
 
-// Doubts returns the warnings about the study, its plan and its site.
-func (k *Work) Doubts() study.Problems {
+// Warnings returns the warnings about the study, its plan and its site.
+func (k *Work) Warnings() study.Problems {
 	_, short := k.Study.Lengths(k.Plan)
-	return slices.Concat(k.Study.Doubts(k.Plan), k.Study.Timeless(k.Plan), k.Study.Tails(k.Plan), short, k.Site.Doubts())
+	return slices.Concat(k.Study.SecretWarnings(k.Plan), k.Study.Timeless(k.Plan), k.Study.Tails(k.Plan), short, k.Site.SecretWarnings())
 }
 
 // atMost returns a text with the maximum time and cost of a plan's runs.

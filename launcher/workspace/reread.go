@@ -68,7 +68,7 @@ func (c *collection) ingest(ctx context.Context, state launcher.State) (store.Re
 	if !state.Status.Good() {
 		return c.db.Ingest(ctx, fact, files)
 	}
-	again, err := state.ReadAnew(asked.reading, c.options.Again)
+	again, err := state.PlanReread(asked.reading, c.options.Again)
 	if err != nil {
 		return store.Report{}, &store.RunError{Run: fact.ID, Err: err}
 	}

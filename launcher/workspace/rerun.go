@@ -31,36 +31,36 @@ func (w *Workspace) Rerun(ctx context.Context, db *store.Store, arg, name string
 	}
 	folder, err := w.Find(ctx, arg)
 	if err != nil {
-		return next(name, Word(file), launcher.Progress{})
+		return next(name, ShellQuote(file), launcher.Progress{})
 	}
 	plan, err := launcher.ReadPlan(folder)
 	if err != nil {
-		return next(name, Word(file), launcher.Progress{})
+		return next(name, ShellQuote(file), launcher.Progress{})
 	}
 	attempts, err := launcher.Attempts(folder)
 	if err != nil {
-		return next(name, Word(file), launcher.Progress{})
+		return next(name, ShellQuote(file), launcher.Progress{})
 	}
 	return next(name, asUsed(file, plan), launcher.ProgressOf(plan, attempts))
 }
 
-// UsedOf returns the words that name a study in a command. For a study file, it adds the site file
+// CommandWords returns the words that name a study in a command. For a study file, it adds the site file
 // with which the study was last run, unless the study names that site file itself. A study given by
 // name needs no site file.
-func (w *Workspace) UsedOf(ctx context.Context, arg, file string) string {
+func (w *Workspace) CommandWords(ctx context.Context, arg, file string) string {
 	if filepath.Ext(file) != ".toml" {
-		return Word(file)
+		return ShellQuote(file)
 	}
 	if folder, err := w.Find(ctx, arg); err == nil {
 		if plan, err := launcher.ReadPlan(folder); err == nil {
 			return asUsed(file, plan)
 		}
 	}
-	return Word(file)
+	return ShellQuote(file)
 }
 
 func asUsed(file string, plan *study.Plan) string {
-	words := Word(file)
+	words := ShellQuote(file)
 	if plan.SiteFile == "" {
 		return words
 	}
@@ -69,7 +69,7 @@ func asUsed(file string, plan *study.Plan) string {
 			return words
 		}
 	}
-	return words + " --site " + Word(Near(plan.SiteFile))
+	return words + " --site " + ShellQuote(Near(plan.SiteFile))
 }
 
 // next returns a text that says what to do to get more good runs of a study, given the number of
@@ -124,8 +124,8 @@ func Near(path string) string {
 	return path
 }
 
-// Word quotes a text as one word of a shell.
-func Word(text string) string {
+// ShellQuote quotes a text as one word of a shell.
+func ShellQuote(text string) string {
 	if quoted, err := slurm.Quote(text); err == nil {
 		return quoted
 	}

@@ -52,7 +52,7 @@ func (k *Work) Retry(ctx context.Context, runs []string, where string) (retry *l
 	choice.Plan, choice.Asked = &study.Plan{Study: k.Plan.Study}, map[rundir.Folder]bool{}
 	for _, b := range bad {
 		if b.Last.Attached() {
-			k.w.Note("%s ran on this machine, not under Slurm; `scalebench run %s` repeats it", b.Last.Record.ID, k.w.UsedOf(ctx, k.asked, k.asked))
+			k.w.Note("%s ran on this machine, not under Slurm; `scalebench run %s` repeats it", b.Last.Record.ID, k.w.CommandWords(ctx, k.asked, k.asked))
 			continue
 		}
 		choice.Plan.Points = append(choice.Plan.Points, b.Planned)

@@ -226,7 +226,7 @@ func (w *Workspace) Missing(ctx context.Context, study string, err error) error 
 	}
 	if wrong != nil {
 		return &Error{Err: fmt.Errorf("study %q: its runs in %s cannot be read: %w", study, folder.Path(), wrong),
-			Hint: "`scalebench status " + Word(study) + "` names each. Fix what it names, such as a file's owner, mode or content, then `scalebench collect`."}
+			Hint: "`scalebench status " + ShellQuote(study) + "` names each. Fix what it names, such as a file's owner, mode or content, then `scalebench collect`."}
 	}
 	return StoreError(err)
 }

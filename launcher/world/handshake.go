@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// The handshake (this file, dial.go, door.go) lets the two ends of a connection prove to each other that they
+// The handshake (this file, dial.go, guarded.go) lets the two ends of a connection prove to each other that they
 // belong to the same run: that they know its nonce, which is in the run folder with mode 0600.
 //
 // Neither end reveals the nonce or anything that could be reused. Each sends 32 random bytes and answers the

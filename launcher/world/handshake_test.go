@@ -27,10 +27,10 @@ func listen(t testing.TB) net.Listener {
 }
 
 // serve opens a door that hands on who has come in.
-func serve(t testing.TB, l net.Listener, nonce, purpose string) (*Door, <-chan net.Conn) {
+func serve(t testing.TB, l net.Listener, nonce, purpose string) (*GuardedListener, <-chan net.Conn) {
 	t.Helper()
 	entered := make(chan net.Conn, 100)
-	d := NewDoor(l, nonce, purpose)
+	d := NewGuardedListener(l, nonce, purpose)
 	ctx, cancel := context.WithCancel(context.Background())
 	closed := make(chan struct{})
 	go func() {

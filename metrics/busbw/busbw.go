@@ -102,10 +102,10 @@ func (m Measurement) Figures() []metrics.Figure {
 	return list
 }
 
-// Of groups a run's figures into measurements, sorted by operation, placement and
+// Group groups a run's figures into measurements, sorted by operation, placement and
 // size. rest holds the figures that belong to no measurement, such as those without a
 // size.
-func Of(figures []metrics.Figure) (list []Measurement, rest []metrics.Figure) {
+func Group(figures []metrics.Figure) (list []Measurement, rest []metrics.Figure) {
 	at := map[place]int{}
 	for _, f := range figures {
 		if !take(&list, at, f) {

@@ -47,7 +47,7 @@ func TestRoundTrip(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got, rest := Of(figures)
+	got, rest := Group(figures)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -60,7 +60,7 @@ func TestRoundTrip(t *testing.T) {
 func TestTwice(t *testing.T) {
 	m := Measurement{Bytes: 8, Seconds: known(1)}
 	again := Measurement{Bytes: 8, Seconds: known(2)}
-	got, rest := Of(append(m.Figures(), again.Figures()...))
+	got, rest := Group(append(m.Figures(), again.Figures()...))
 	if len(got) != 1 || *got[0].Seconds != 1 || len(rest) != 1 || rest[0].Value != 2 {
 		t.Errorf("%+v and %+v", got, rest)
 	}
@@ -166,7 +166,7 @@ func TestManySizes(t *testing.T) {
 			at := map[string]any{bytesKey: float64(i), placeKey: 0.0}
 			figures = append(figures, metrics.Figure{Name: "busbw", Unit: "B/s", Value: 1, At: at}, metrics.Figure{Name: "algbw", Unit: "B/s", Value: 2, At: at})
 		}
-		list, rest := Of(figures)
+		list, rest := Group(figures)
 		if len(list) != n || len(rest) != 0 || list[1].BusBW == nil || list[1].AlgBW == nil {
 			t.Errorf("%d measurements, %d left over", len(list), len(rest))
 		}

@@ -75,7 +75,7 @@ func incomparable(a, b place, f measure.Measure, o Options) string {
 		return fmt.Sprintf("%d runs of A and %d of B recorded %s", len(a.values), len(b.values), f.Name)
 	}
 	for i, side := range sides {
-		if n := side.summary.Lacking(); n > 0 {
+		if n := side.summary.Censored(); n > 0 {
 			return fmt.Sprintf("%d of %d runs of %s lack %s and may be the slow ones, so those that have it are not compared", n, n+len(side.values), name[i], f.Name)
 		}
 	}

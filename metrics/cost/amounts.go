@@ -129,7 +129,7 @@ func (r *Row) value(c Configuration, o Options) error {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("%s: %d of %s without %s, counted only in time and cost", o.Name(*r), n-s.Runs, number.Count(n, "run"), o.Measure.Title))
 	}
 	merits := c.sample()
-	merits.lacking, merits.better = s.Lacking(), s.Better
+	merits.lacking, merits.better = s.Censored(), s.Better
 	for _, run := range c.Runs {
 		if v, has := run.Values[o.Measure.Name]; has && slices.Contains(s.Values, v) { // the summary may have excluded the run
 			merits.add(&run, v)
@@ -143,7 +143,7 @@ func (r *Row) value(c Configuration, o Options) error {
 		return nil
 	}
 	bought := c.sample()
-	bought.lacking, bought.better = s.Lacking(), measure.Higher
+	bought.lacking, bought.better = s.Censored(), measure.Higher
 	for _, run := range c.Runs {
 		v, has := run.Values[o.Measure.Name]
 		switch {
@@ -220,7 +220,7 @@ func (s *sample) like(of *scaling.Summary, confidence float64) (scaling.Sample, 
 
 func (s *sample) reached(confidence float64) (scaling.Reach, error) {
 	if s.lacking > 0 {
-		return scaling.MedianLacking(s.values, s.lacking, s.better, s.byNode, confidence)
+		return scaling.CensoredMedian(s.values, s.lacking, s.better, s.byNode, confidence)
 	}
 	return scaling.ReachedOn(s.values, s.nodes, confidence)
 }

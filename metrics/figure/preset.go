@@ -181,9 +181,9 @@ func Find(name string) (Preset, bool) {
 	return Preset{}, false
 }
 
-// OfCurves reports whether the preset needs only curves of trainings over workers, so that
+// NeedsOnlyCurves reports whether the preset needs only curves of trainings over workers, so that
 // it applies to any training.
-func (k Preset) OfCurves() bool {
+func (k Preset) NeedsOnlyCurves() bool {
 	return k.draw != nil && k.Input == OfCurves && k.axis == "" && k.Over == "" && (k.Measure == "" || k.Measure == measure.Throughput) && k.goals == ""
 }
 
@@ -192,7 +192,7 @@ func (k Preset) OfCurves() bool {
 func (k Preset) Concerns(d Data) bool {
 	switch k.Input {
 	case OfCurves:
-		return d.Curves != nil && (k.OfCurves() || k.goals != "" && d.aims(k.goals))
+		return d.Curves != nil && (k.NeedsOnlyCurves() || k.goals != "" && d.aims(k.goals))
 	case OfRanks:
 		return len(d.Ranks) > 0
 	case OfPrices:

@@ -97,7 +97,7 @@ var studies = map[string]made{
 func curveKinds() []string {
 	var names []string
 	for _, k := range Presets() {
-		if k.OfCurves() {
+		if k.NeedsOnlyCurves() {
 			names = append(names, k.Name)
 		}
 	}

@@ -63,10 +63,10 @@ type Subject struct {
 	DataSHA256   string                 // "" if unknown
 }
 
-// Of returns the fingerprint, or nil if nothing was recorded. If ranks differ, the
+// Compute returns the fingerprint, or nil if nothing was recorded. If ranks differ, the
 // value lists all that occur: a run on two kinds of node differs from runs on either
 // kind.
-func Of(s Subject) Print {
+func Compute(s Subject) Print {
 	c := collector{s, Print{}}
 	c.collect(CPU, func(e *metrics.Environment) []string { return []string{e.CPUModel} })
 	if s.Device != "cpu" { // a GPU that the run does not use does not count

@@ -34,7 +34,7 @@ func TestOf(t *testing.T) {
 			Print{Python: "/p", Container: "apptainer i", Modules: "none", Setup: "sealed-1", Environment: "A=sealed-2"}},
 		{"nothing recorded", Subject{Environments: []*metrics.Environment{nil}}, nil},
 	} {
-		if diff := cmp.Diff(test.want, Of(test.s)); diff != "" {
+		if diff := cmp.Diff(test.want, Compute(test.s)); diff != "" {
 			t.Errorf("%s: %s", test.name, diff)
 		}
 	}
@@ -54,7 +54,7 @@ func TestNoneIsKnown(t *testing.T) {
 // A run that says it has no such thing is like runs with any, but those differ.
 func TestNoVersionDoesNotBear(t *testing.T) {
 	of := func(versions map[string]string) Print {
-		return Of(Subject{Environments: []*metrics.Environment{{Versions: versions}}, Nodes: 1})
+		return Compute(Subject{Environments: []*metrics.Environment{{Versions: versions}}, Nodes: 1})
 	}
 	none, one, two := of(map[string]string{"object_store": ""}), of(map[string]string{"object_store": "http://a"}), of(map[string]string{"object_store": "http://b"})
 	if v, ok := none[VersionPrefix+"object_store"]; !ok || v != "" {

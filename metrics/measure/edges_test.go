@@ -173,7 +173,7 @@ func TestHolds(t *testing.T) {
 		{p95, map[string]any{Threads: 4.0}, true}, {p95, map[string]any{Threads: 4.0, Batch: 8.0}, true}, {p95, map[string]any{Threads: 4.0, "colour": 1}, false}, {p95, nil, false},
 		{axis, map[string]any{Rate: 4.0}, true}, {axis, map[string]any{Batch: 4.0}, false}, {axis, map[string]any{Rate: 4.0, Batch: 4.0}, true}, {Measure{Name: "y"}, map[string]any{Rate: 4.0}, false},
 	} {
-		if got := c.m.Holds(c.at); got != c.want {
+		if got := c.m.AcceptsPlace(c.at); got != c.want {
 			t.Errorf("%s at %v: %v", c.m.Name, c.at, got)
 		}
 	}
@@ -181,7 +181,7 @@ func TestHolds(t *testing.T) {
 	if len(placed) == 0 || slices.ContainsFunc(placed, func(m Measure) bool { return m.At == "" }) || !slices.ContainsFunc(placed, func(m Measure) bool { return m.Name == LatencyP95 }) {
 		t.Errorf("placed: %v", placed)
 	}
-	if !IsCoordinate(Threads) || IsCoordinate("colour") || !OfLoad(Rate) || OfLoad(Replica) {
+	if !IsCoordinate(Threads) || IsCoordinate("colour") || !DescribesLoad(Rate) || DescribesLoad(Replica) {
 		t.Error("coordinates")
 	}
 	for name, want := range map[string]bool{LatencyP95: true, RequestsPerSecond: true, RateWithinLimit: true, Throughput: false, TrainSeconds: false} {

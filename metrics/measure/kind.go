@@ -61,7 +61,7 @@ func KindOf(name string) Kind {
 
 // Has reports whether runs of the kind may have the measure.
 func (k Kind) Has(name string) bool {
-	return slices.ContainsFunc(Of(k.Name), func(m Measure) bool { return m.Name == name })
+	return slices.ContainsFunc(ForKind(k.Name), func(m Measure) bool { return m.Name == name })
 }
 
 // Like reports whether runs of both kinds are analysed together: runs of any kind that

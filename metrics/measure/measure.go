@@ -78,9 +78,9 @@ type Measure struct {
 	Axis string
 }
 
-// Of returns the measures of a kind of workload; nil for an undeclared kind. Times to
+// ForKind returns the measures of a kind of workload; nil for an undeclared kind. Times to
 // targets are not included, because their names contain the target.
-func Of(kind string) []Measure {
+func ForKind(kind string) []Measure {
 	i := slices.IndexFunc(kinds, func(k Kind) bool { return k.Name == kind && k.Measures != nil })
 	switch {
 	case i < 0:
@@ -101,7 +101,7 @@ func lists() [][]Measure {
 }
 
 // Each iterates over Of(kind).
-func Each(kind string) iter.Seq[Measure] { return slices.Values(Of(kind)) }
+func Each(kind string) iter.Seq[Measure] { return slices.Values(ForKind(kind)) }
 
 // Find returns the measure with the given name, including times to targets ("to_0.75",
 // "to_loss_2"). The error lists the valid names.

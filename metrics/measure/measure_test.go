@@ -51,7 +51,7 @@ func TestDeclarations(t *testing.T) {
 			if !slices.IsSorted(m.At.Keys()) || m.Axis != "" && !m.At.Has(m.Axis) {
 				t.Errorf("%s: %s is at %v, along %q", kind.Name, m.Name, m.At, m.Axis)
 			}
-			for _, other := range m.Beside() {
+			for _, other := range m.Siblings() {
 				if other.Axis != m.Axis {
 					t.Errorf("%s: %s and %s are at the same places and along different axes", kind.Name, m.Name, other.Name)
 				}
@@ -63,15 +63,15 @@ func TestDeclarations(t *testing.T) {
 			}
 		}
 	}
-	if list := Of("train"); !slices.ContainsFunc(list, func(m Measure) bool { return m.Name == Throughput }) || Of("nothing") != nil {
+	if list := ForKind("train"); !slices.ContainsFunc(list, func(m Measure) bool { return m.Name == Throughput }) || ForKind("nothing") != nil {
 		t.Error(list)
 	}
 }
 
 // The program's target comes before accuracies, and has no number.
 func TestGoals(t *testing.T) {
-	i := slices.IndexFunc(Of("train"), func(m Measure) bool { return m.Name == ToTarget })
-	own := Of("train")[i]
+	i := slices.IndexFunc(ForKind("train"), func(m Measure) bool { return m.Name == ToTarget })
+	own := ForKind("train")[i]
 	list := []Measure{Accuracy(0.9).Time(), own, Accuracy(0.25).Time()}
 	slices.SortFunc(list, ByGoal)
 	var goals []string

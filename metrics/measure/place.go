@@ -166,9 +166,9 @@ func (p *Places) All() iter.Seq[Place] {
 // List returns all places; nil if empty.
 func (p *Places) List() []Place { return slices.Collect(p.All()) }
 
-// Holds reports whether the measure can have values at these coordinates: all are
+// AcceptsPlace reports whether the measure can have values at these coordinates: all are
 // among its coordinates, and its axis is one of them.
-func (m Measure) Holds(at map[string]any) bool {
+func (m Measure) AcceptsPlace(at map[string]any) bool {
 	if _, stated := at[m.Axis]; m.Axis != "" && !stated {
 		return false
 	}
@@ -200,9 +200,9 @@ func IsCoordinate(key string) bool {
 	return slices.ContainsFunc(Placed(), func(m Measure) bool { return m.At.Has(key) })
 }
 
-// Beside returns the measures that share m's coordinates, including m, in order of
+// Siblings returns the measures that share m's coordinates, including m, in order of
 // declaration; nil if m has no coordinates.
-func (m Measure) Beside() []Measure {
+func (m Measure) Siblings() []Measure {
 	return slices.DeleteFunc(Placed(), func(other Measure) bool { return other.At != m.At })
 }
 
@@ -217,9 +217,9 @@ func Frames() []Measure {
 	return list
 }
 
-// Within returns the places that hold values of measures with m's coordinates.
-func (m Measure) Within(places []Place) []Place {
-	beside := m.Beside()
+// FilterPlaces returns the places that hold values of measures with m's coordinates.
+func (m Measure) FilterPlaces(places []Place) []Place {
+	beside := m.Siblings()
 	return slices.DeleteFunc(slices.Clone(places), func(p Place) bool {
 		return !slices.ContainsFunc(beside, func(other Measure) bool { _, has := p.Values[other.Name]; return has })
 	})

@@ -104,8 +104,8 @@ func (m Measure) Refusable() bool {
 	return m.At == ofLoad && m.Better != Neither || m.Name == RateWithinLimit || m.Name == CostPerMillion || m.Name == CostPerMillionSamples
 }
 
-// OfLoad reports whether a coordinate describes the load on a service.
-func OfLoad(key string) bool { return ofLoad.Has(key) }
+// DescribesLoad reports whether a coordinate describes the load on a service.
+func DescribesLoad(key string) bool { return ofLoad.Has(key) }
 
 const (
 	ofLoad    Coordinates = Batch + " " + Rate + " " + Threads

@@ -153,9 +153,9 @@ func nextNotes(a *advice.Advice) []string {
 		return nil
 	}
 	text := fmt.Sprintf("Measure next: %s, %s", number.Count(n.Workers, "worker"), number.Count(n.Runs, "more run"))
-	if len(n.Beside) > 0 {
-		words := make([]string, len(n.Beside))
-		for i, b := range n.Beside {
+	if len(n.Neighbours) > 0 {
+		words := make([]string, len(n.Neighbours))
+		for i, b := range n.Neighbours {
 			words[i] = fmt.Sprint(b)
 		}
 		text += ", with as many of " + strings.Join(words, " and ") + " to compare with"

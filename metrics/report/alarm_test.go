@@ -92,8 +92,8 @@ func TestAlarms(t *testing.T) {
 			if d := cmp.Diff(test.want, got); d != "" {
 				t.Errorf("(-want +got):\n%s", d)
 			}
-			if len(test.want) > 0 && apart.ReplaceAllString(s.doubts()[0], "many standard errors") != test.want[0] {
-				t.Errorf("first of the doubts is %q", s.doubts()[0])
+			if len(test.want) > 0 && apart.ReplaceAllString(s.warnings()[0], "many standard errors") != test.want[0] {
+				t.Errorf("first of the doubts is %q", s.warnings()[0])
 			}
 		})
 	}

@@ -403,7 +403,7 @@ func TestPrintAndDark(t *testing.T) {
 func curveKinds() []string {
 	var names []string
 	for _, k := range figure.Presets() {
-		if k.OfCurves() {
+		if k.NeedsOnlyCurves() {
 			names = append(names, k.Name)
 		}
 	}

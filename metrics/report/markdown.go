@@ -38,9 +38,9 @@ func (r *Report) WriteMarkdown(w io.Writer, prefix string) error {
 	if r.Answer.Table != nil {
 		b.WriteString("\n" + r.Answer.Table.Markdown())
 	}
-	if len(r.Doubts) > 0 {
+	if len(r.Warnings) > 0 {
 		section("Doubts")
-		for _, s := range r.Doubts {
+		for _, s := range r.Warnings {
 			fmt.Fprintf(&b, "- %s\n", clean.Markdown(s))
 		}
 	}

@@ -50,7 +50,7 @@ func Measures(curves []scaling.Curve, list []measure.Measure, study ...string) *
 			var values []any
 			for _, m := range list {
 				x := p.Of(m.Name)
-				runs = max(runs, x.Runs+x.Lacking())
+				runs = max(runs, x.Runs+x.Censored())
 				if lacking[m.Name] {
 					values = append(values, lackingText(x))
 				}
@@ -126,7 +126,7 @@ func placeSections(places []measure.Place) []table.Section {
 		if frame.Axis != "" {
 			keys = append(keys, frame.Axis)
 		}
-		within := frame.Within(places)
+		within := frame.FilterPlaces(places)
 		at := func(p measure.Place, key string) scaling.Value { return scaling.ValueOf(p.At[key]) }
 		slices.SortStableFunc(within, func(a, b measure.Place) int {
 			for _, key := range keys {
@@ -136,7 +136,7 @@ func placeSections(places []measure.Place) []table.Section {
 			}
 			return 0
 		})
-		measured := slices.DeleteFunc(frame.Beside(), func(m measure.Measure) bool {
+		measured := slices.DeleteFunc(frame.Siblings(), func(m measure.Measure) bool {
 			return !slices.ContainsFunc(within, func(p measure.Place) bool { _, has := p.Values[m.Name]; return has })
 		})
 		t := &table.Table{}
@@ -214,7 +214,7 @@ func Measure(curves []scaling.Curve, m measure.Measure, study ...string) *table.
 			}
 			cells = append(cells, base)
 			if knees != nil {
-				cells = append(cells, kneeCells(knees, c)...)
+				cells = append(cells, saturationCells(knees, c)...)
 			}
 			t.Add(cells...)
 		}
@@ -234,7 +234,7 @@ func Measure(curves []scaling.Curve, m measure.Measure, study ...string) *table.
 // lacks reports whether some runs lack the measure for a reason that depends on its value.
 func lacks(curves []scaling.Curve, m measure.Measure) bool {
 	return slices.ContainsFunc(curves, func(c scaling.Curve) bool {
-		return slices.ContainsFunc(c.Points, func(p scaling.Point) bool { return p.Of(m.Name).Lacking() > 0 })
+		return slices.ContainsFunc(c.Points, func(p scaling.Point) bool { return p.Of(m.Name).Censored() > 0 })
 	})
 }
 
@@ -242,7 +242,7 @@ func lacks(curves []scaling.Curve, m measure.Measure) bool {
 // says how many have it: "12.3 ms (9 of 10)", or "≥ 12.3 ms (2 of 6)".
 func lackingText(s *scaling.Summary) any {
 	runs := ""
-	if n := s.Lacking(); n > 0 {
+	if n := s.Censored(); n > 0 {
 		runs = fmt.Sprintf(" (%d of %d)", s.Runs, s.Runs+n)
 	}
 	switch {
@@ -273,9 +273,9 @@ func reachCells(s *scaling.Summary) []any {
 	return cells
 }
 
-// kneeCells returns the cells for programs with the saturation point of a curve. They are the
+// saturationCells returns the cells for programs with the saturation point of a curve. They are the
 // same in each row of the curve.
-func kneeCells(knees []*capacity.Saturation, c scaling.Curve) []any {
+func saturationCells(knees []*capacity.Saturation, c scaling.Curve) []any {
 	i := slices.IndexFunc(knees, func(k *capacity.Saturation) bool { return k.Series == c.Series })
 	switch {
 	case i < 0:

@@ -16,8 +16,8 @@ func PredictionSentence(a *predict.Answer) string {
 		what += " (" + text + ")"
 	}
 	doubts := ""
-	if len(a.Doubts) > 0 {
-		doubts = " Doubtful: " + strings.Join(a.Doubts, "; ") + "."
+	if len(a.Caveats) > 0 {
+		doubts = " Doubtful: " + strings.Join(a.Caveats, "; ") + "."
 	}
 	switch {
 	case a.Refused != "":

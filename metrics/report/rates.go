@@ -57,8 +57,8 @@ func nextRates(a capacity.Answer) []string {
 		return []string{a.Next.Sentence(), "`" + a.Next.Command + "`"}
 	}
 	text := "Import 6 runs of " + number.Count(a.Next.Replicas, "replica")
-	if len(a.Next.Beside) > 0 {
-		text += fmt.Sprintf(" and 6 of %d, made in the same blocks", a.Next.Beside[0])
+	if len(a.Next.Neighbours) > 0 {
+		text += fmt.Sprintf(" and 6 of %d, made in the same blocks", a.Next.Neighbours[0])
 	}
 	return []string{a.Next.Sentence(), text + "."}
 }

@@ -29,7 +29,7 @@ type Report struct {
 	// NotDrawn lists figures that could not be drawn, with the reason.
 	NotDrawn   []Fact
 	Tables     []Table
-	Doubts     []string // doubts about the study as a whole
+	Warnings   []string // doubts about the study as a whole
 	Method     []Fact   // how each figure is computed
 	Provenance []Fact
 	Downloads  []Download

@@ -47,7 +47,7 @@ func report(t *testing.T, text string) *Report {
 	rows := table.Text{Columns: []table.Title{{Title: text}, {Title: "n", Right: true}}, Rows: [][]string{{text, "1"}, {"–", "2"}}, Notes: []string{text}}
 	return &Report{
 		Title: text, About: []string{text}, Answer: Answer{Lead: text, Reasons: []string{text}, Table: &Table{Text: table.Text{Columns: rows.Columns, Rows: rows.Rows}}},
-		Figures: []Drawing{f}, NotDrawn: []Fact{{text, []string{text}}}, Tables: []Table{{ID: "t", Title: text, Text: rows}}, Doubts: []string{text},
+		Figures: []Drawing{f}, NotDrawn: []Fact{{text, []string{text}}}, Tables: []Table{{ID: "t", Title: text, Text: rows}}, Warnings: []string{text},
 		Method: []Fact{{text, []string{text}}}, Provenance: []Fact{{text, []string{text, text}}},
 		Downloads: []Download{{Name: "runs.csv", About: text, Type: "text/csv", Data: []byte(text)}}, Made: text,
 	}

@@ -110,7 +110,7 @@ func resultRecord(r *summary.Outcome, kind string, algorithm int, parameters map
 		return t
 	}
 	var cells []any
-	for _, m := range append(measure.Of(kind), r.Reported...) {
+	for _, m := range append(measure.ForKind(kind), r.Reported...) {
 		if m.At != "" {
 			continue
 		}

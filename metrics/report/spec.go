@@ -52,7 +52,7 @@ func Spec(a sensitivity.Answer, how func(at map[string]scaling.Value) string) *t
 	}
 	if n := len(a.Course); n > 0 {
 		t.Notes = append(t.Notes, fmt.Sprintf("Drift: runs with all resources became %s between two blocks (median of %s; %s to %s).",
-			sensitivity.Became(sensitivity.Middle(a.Course)), number.Count(n, "pair"), sensitivity.Became(a.Course[0]), sensitivity.Became(a.Course[n-1])))
+			sensitivity.DescribeChange(sensitivity.Middle(a.Course)), number.Count(n, "pair"), sensitivity.DescribeChange(a.Course[0]), sensitivity.DescribeChange(a.Course[n-1])))
 	}
 	t.Notes = append(t.Notes, bounds(a)...)
 	for _, n := range a.Next {
@@ -74,7 +74,7 @@ func Spec(a sensitivity.Answer, how func(at map[string]scaling.Value) string) *t
 // resources, one sentence each.
 func SpecWarnings(a sensitivity.Answer) []string {
 	list := slices.Clone(a.Warnings)
-	for _, d := range a.Doubts {
+	for _, d := range a.RunWarnings {
 		where := amounts(d.At[0], a.Keys())
 		if n := len(d.At) - 1; n > 0 {
 			where += " and " + number.Count(n, "other combination")

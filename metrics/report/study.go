@@ -123,7 +123,7 @@ func (s *ReportedStudy) Report(ctx context.Context, db *store.Store, title strin
 		Title:      clean.Line(title),
 		About:      s.about(),
 		Answer:     s.answer(),
-		Doubts:     visibleAll(s.doubts()),
+		Warnings:   visibleAll(s.warnings()),
 		Method:     s.method(),
 		Provenance: s.provenance(),
 		Made:       "Made by " + s.Program + ".",
@@ -278,7 +278,7 @@ func (f ReportFrame) tradeoff() (latency, throughput measure.Measure, ok bool) {
 		return measure.Measure{}
 	}
 	latency, throughput = find(measure.LatencyP95), find(measure.RequestsPerSecond)
-	return latency, throughput, latency.Name != "" && throughput.Name != "" && measure.OfLoad(f.Curves[0].Axis) && onlyPlace(f.Curves) == ""
+	return latency, throughput, latency.Name != "" && throughput.Name != "" && measure.DescribesLoad(f.Curves[0].Axis) && onlyPlace(f.Curves) == ""
 }
 
 // onlyPlace returns the position of all points if they have the same, numeric one; "" otherwise.
@@ -383,15 +383,15 @@ func (s *ReportedStudy) downloads() ([]Download, error) {
 	return slices.Insert(list, 1, Download{Name: "scaling.json", About: "the same as JSON, with every warning", Type: "application/json;charset=utf-8", Data: []byte(text)}), nil
 }
 
-// doubts returns the doubts about the study: alarms, and warnings about the study, its series and
+// warnings returns the doubts about the study: alarms, and warnings about the study, its series and
 // points, and the advice. Doubts of one kind share a line.
-func (s *ReportedStudy) doubts() []string {
+func (s *ReportedStudy) warnings() []string {
 	var list []scaling.Remark
 	for _, w := range s.Warnings {
 		list = append(list, scaling.Remark{Text: w})
 	}
 	list = append(list, scaling.Remarks(s.Curves)...)
-	for _, r := range advice.Doubts(s.Advised) {
+	for _, r := range advice.Warnings(s.Advised) {
 		r.Text = "advice: " + r.Text
 		list = append(list, r)
 	}

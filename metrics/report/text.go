@@ -347,7 +347,7 @@ func sharedParameters(obs []scaling.Observation) []string {
 			if values[k] == nil {
 				values[k] = map[string]bool{}
 			}
-			values[k][table.Column{Show: number.Exact}.Text(table.Bare(v))] = true
+			values[k][table.Column{Show: number.Exact}.Text(table.Deref(v))] = true
 		}
 	}
 	var list []string

@@ -79,7 +79,7 @@ func Ask(obs []Observation, planned []Planned, q Question) (*Answer, error) {
 		}
 	}
 	if q.At != nil {
-		if a.Observations, err = Within(a.Observations, q.At); err != nil {
+		if a.Observations, err = FilterPositions(a.Observations, q.At); err != nil {
 			return nil, &QuestionError{"at", err}
 		}
 	}
@@ -165,7 +165,7 @@ func widestLoad(obs []Observation, of measure.Measure) string {
 	values := valuesAt(obs, of)
 	most, found := 2, ""
 	for _, key := range of.At.Keys() {
-		if n := len(values[key]); n >= most && measure.OfLoad(key) {
+		if n := len(values[key]); n >= most && measure.DescribesLoad(key) {
 			most, found = n, key
 		}
 	}
@@ -176,7 +176,7 @@ func widestLoad(obs []Observation, of measure.Measure) string {
 func valuesAt(obs []Observation, of measure.Measure) map[string]map[any]bool {
 	values := map[string]map[any]bool{}
 	for i := range obs {
-		for _, p := range of.Within(obs[i].Places) {
+		for _, p := range of.FilterPlaces(obs[i].Places) {
 			if _, has := p.Values[of.Name]; !has {
 				continue
 			}
@@ -259,12 +259,12 @@ func (a *Answer) keep(planned *[]Planned) {
 // has, and the measures with the same coordinates. For a kind without declared measures, it
 // returns what its runs report.
 func main(obs []Observation, kind string) []measure.Measure {
-	list := measure.Of(kind)
+	list := measure.ForKind(kind)
 	if len(list) > 0 {
 		measured := slices.IndexFunc(list, func(m measure.Measure) bool {
 			return slices.ContainsFunc(obs, func(o Observation) bool {
 				if m.At != "" {
-					return len(m.Within(o.Places)) > 0
+					return len(m.FilterPlaces(o.Places)) > 0
 				}
 				_, has := o.Value(m.Name)
 				return has

@@ -67,7 +67,7 @@ func TestTruthOfVerdictsByNode(t *testing.T) {
 				for _, n := range s.Counts {
 					s.Speed, s.Spread, s.Runs = append(s.Speed, 100*factor*float64(n)), append(s.Spread, spread), append(s.Runs, runs)
 				}
-				return s.Play(r)
+				return s.Draw(r)
 			}
 			a, other := set("a", "", made(1)), ""
 			if apart {

@@ -124,12 +124,12 @@ type Point struct {
 	// one worker.
 	Straggler *Straggler
 
-	Warnings []string // warnings about the point
-	Doubts   []Doubt  // warnings about single runs
+	Warnings    []string     // warnings about the point
+	RunWarnings []RunWarning // warnings about single runs
 }
 
-// A Doubt is a warning about the results of some runs, which is shown with the results.
-type Doubt struct {
+// A RunWarning is a warning about the results of some runs, which is shown with the results.
+type RunWarning struct {
 	Text string
 	Runs []string // IDs of these runs
 }
@@ -396,7 +396,7 @@ func (an *analysis) point(at Value, runs []*Observation) Point {
 		}
 	}
 	p.Straggler = straggler(p.Workers, runs)
-	p.Warnings, p.Doubts = an.pointWarnings(&p, runs), carried(runs)
+	p.Warnings, p.RunWarnings = an.pointWarnings(&p, runs), carried(runs)
 	return p
 }
 
@@ -404,13 +404,13 @@ func (an *analysis) point(at Value, runs []*Observation) Point {
 // targets, and what the runs report.
 func (an *analysis) measures(runs []*Observation) []measure.Measure {
 	if an.of.At != "" {
-		list := an.of.Beside()
+		list := an.of.Siblings()
 		if !slices.ContainsFunc(list, func(m measure.Measure) bool { return m.Name == an.of.Name }) {
 			list = append(list, an.of) // computed from one of them, like a cost from a rate
 		}
 		return list
 	}
-	list := measure.Of(measure.KindOf(runs[0].Kind).Name)
+	list := measure.ForKind(measure.KindOf(runs[0].Kind).Name)
 	var targets []measure.Target
 	var reported []measure.Measure
 	for i := range runs {

@@ -103,7 +103,7 @@ func Remarks(curves []Curve) []Remark {
 		places := map[string][]Value{}
 		for _, p := range c.Points {
 			for _, w := range p.Warnings {
-				if saysWhy(p, w) {
+				if explainsInterval(p, w) {
 					continue
 				}
 				if places[w] == nil {
@@ -119,7 +119,7 @@ func Remarks(curves []Curve) []Remark {
 			}
 			list = append(list, r)
 		}
-		for _, r := range runDoubts(c) {
+		for _, r := range runWarnings(c) {
 			r.Series = series
 			list = append(list, r)
 		}
@@ -130,23 +130,23 @@ func Remarks(curves []Curve) []Remark {
 // numerals matches the numbers in which remarks of one kind differ.
 var numerals = regexp.MustCompile(`[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?`)
 
-// runDoubts returns the warnings about single runs of a curve, one remark per kind.
-func runDoubts(c Curve) []Remark {
+// runWarnings returns the warnings about single runs of a curve, one remark per kind.
+func runWarnings(c Curve) []Remark {
 	type kind struct {
 		places []Value
 		all    []string // IDs of the runs at these positions
-		doubt  Doubt
+		doubt  RunWarning
 		differ bool
 	}
 	var kinds []string
 	of := map[string]*kind{}
 	for _, p := range c.Points {
-		for _, d := range p.Doubts {
+		for _, d := range p.RunWarnings {
 			name := numerals.ReplaceAllString(d.Text, "0")
 			k := of[name]
 			if k == nil {
 				kinds = append(kinds, name)
-				k = &kind{doubt: Doubt{Text: d.Text}}
+				k = &kind{doubt: RunWarning{Text: d.Text}}
 				of[name] = k
 			}
 			if n := len(k.places); n == 0 || k.places[n-1] != p.At {
@@ -190,8 +190,8 @@ func (a axis) within() bool {
 	return slices.ContainsFunc(measure.Placed(), func(m measure.Measure) bool { return m.At.Has(string(a)) })
 }
 
-// saysWhy reports whether a warning only says why an interval of the point is missing.
-func saysWhy(p Point, warning string) bool {
+// explainsInterval reports whether a warning only says why an interval of the point is missing.
+func explainsInterval(p Point, warning string) bool {
 	return slices.ContainsFunc(p.Measures, func(x *Summary) bool {
 		return slices.ContainsFunc([]*Estimate{x.Median, x.Gain(), x.Efficiency()}, func(e *Estimate) bool {
 			return e != nil && e.Why != "" && (x.Name == measure.Throughput || strings.HasPrefix(warning, "speedup: ")) && strings.HasSuffix(warning, e.Why)

@@ -23,7 +23,7 @@ func TestRunsSayItOnce(t *testing.T) {
 		"4 workers: s/w4-r1-a1: the clock jumped",
 	}
 	var got []string
-	for _, r := range runDoubts(c) {
+	for _, r := range runWarnings(c) {
 		got = append(got, r.String())
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -65,7 +65,7 @@ const (
 func FindDrifts(runs []TimedRun, level float64) []Drift {
 	runs = slices.Clone(runs)
 	slices.SortStableFunc(runs, func(a, b TimedRun) int { return cmp.Compare(a.Began, b.Began) })
-	scores, relative, points := standing(runs)
+	scores, relative, points := normalScores(runs)
 	looks := looksAt(runs)
 	if len(looks) == 0 || len(points) == 0 {
 		return nil
@@ -97,7 +97,7 @@ func FindDrifts(runs []TimedRun, level float64) []Drift {
 			return nil
 		}
 	}
-	scores, _, _ = standing(runs)
+	scores, _, _ = normalScores(runs)
 	var list []Drift
 	for i, l := range looks {
 		if exceeded[i] <= most {
@@ -111,10 +111,10 @@ func FindDrifts(runs []TimedRun, level float64) []Drift {
 	return list
 }
 
-// standing returns each run's normal score among the runs of its point, its value relative to the
+// normalScores returns each run's normal score among the runs of its point, its value relative to the
 // point's median, and the runs of each point by index. The scores of a point add up to 0. Equal
 // values have equal scores.
-func standing(runs []TimedRun) (scores, relative []float64, points [][]int) {
+func normalScores(runs []TimedRun) (scores, relative []float64, points [][]int) {
 	scores, relative = make([]float64, len(runs)), make([]float64, len(runs))
 	of := map[int][]int{}
 	for i, r := range runs {

@@ -27,14 +27,14 @@ func insufficient(have, need int) string {
 // stats.QuantileCI is not used, because it switches to the normal approximation above 30 runs and
 // may trim one side. An interval that states its attained level should be central and exact.
 func medianInterval(sorted []float64, confidence float64) (*Interval, string) {
-	return medianLacking(sorted, 0, confidence)
+	return censoredMedian(sorted, 0, confidence)
 }
 
-// medianLacking is like medianInterval for a sample in which lacking further values are missing.
+// censoredMedian is like medianInterval for a sample in which lacking further values are missing.
 // They must not be ignored if the reason why a run lacks its value depends on the value, such as
 // a full queue. The interval is valid wherever the missing values are: its lower end is the one
 // that it has if all of them are below the sample, its upper end if all are above.
-func medianLacking(sorted []float64, lacking int, confidence float64) (*Interval, string) {
+func censoredMedian(sorted []float64, lacking int, confidence float64) (*Interval, string) {
 	n := len(sorted) + lacking
 	alpha := alpha(confidence)
 	below := distuv.Binomial{N: float64(n), P: 0.5} // go-moremath's version panics for a million runs

@@ -26,7 +26,7 @@ func Median(xs []float64, confidence float64) (Estimate, error) {
 	return *r.Median, nil
 }
 
-// MedianLacking returns the median over runs, of which lacking further ones have no value for a
+// CensoredMedian returns the median over runs, of which lacking further ones have no value for a
 // reason that depends on the value; better is the measure's direction.
 //
 // The median of the runs with a value alone would be biased towards undisturbed runs. So a median
@@ -35,7 +35,7 @@ func Median(xs []float64, confidence float64) (Estimate, error) {
 // better when lower, AtLeast is the lower end of the interval, because missing values are assumed
 // to be above it. If byNode is true, results depend on the nodes, which are unknown for runs
 // without a value; then there is neither a median nor AtLeast.
-func MedianLacking(xs []float64, lacking int, better measure.Direction, byNode bool, confidence float64) (Reach, error) {
+func CensoredMedian(xs []float64, lacking int, better measure.Direction, byNode bool, confidence float64) (Reach, error) {
 	if lacking == 0 {
 		return reachedBy(xs, confidence)
 	}
@@ -51,15 +51,15 @@ func MedianLacking(xs []float64, lacking int, better measure.Direction, byNode b
 	if len(xs) == 0 {
 		return Reach{}, nil
 	}
-	return lackingReach(slices.Sorted(slices.Values(xs)), lacking, better, byNode, confidence), nil
+	return censoredReach(slices.Sorted(slices.Values(xs)), lacking, better, byNode, confidence), nil
 }
 
-// lackingReach is like MedianLacking for a sample that is sorted and not empty.
-func lackingReach(sorted []float64, lacking int, better measure.Direction, byNode bool, confidence float64) Reach {
+// censoredReach is like CensoredMedian for a sample that is sorted and not empty.
+func censoredReach(sorted []float64, lacking int, better measure.Direction, byNode bool, confidence float64) Reach {
 	if byNode {
 		return Reach{Why: lacks(lacking, len(sorted)+lacking)}
 	}
-	in, why := medianLacking(sorted, lacking, confidence)
+	in, why := censoredMedian(sorted, lacking, confidence)
 	all := make([]float64, 0, len(sorted)+lacking)
 	switch better {
 	case measure.Lower:

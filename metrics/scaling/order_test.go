@@ -236,10 +236,10 @@ func TestCurveApart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := curves[0].Apart(measure.Throughput); got == inTurns {
+		if got := curves[0].MeasuredApart(measure.Throughput); got == inTurns {
 			t.Errorf("in turns %v: apart %v", inTurns, got)
 		}
-		if curves[0].Apart(measure.StepP50) {
+		if curves[0].MeasuredApart(measure.StepP50) {
 			t.Error("a measure without runs is apart")
 		}
 	}

@@ -341,17 +341,17 @@ func TestWithin(t *testing.T) {
 		return o
 	}
 	obs := []Observation{at(8, 16), at(16), at(32)}
-	got, err := Within(obs, []Condition{{Key: "bytes", Value: "16"}})
+	got, err := FilterPositions(obs, []Condition{{Key: "bytes", Value: "16"}})
 	if err != nil || len(got) != 3 || len(got[0].Places) != 1 || got[0].Places[0].At["bytes"] != 16.0 || len(got[1].Places) != 1 || len(got[2].Places) != 0 {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if len(obs[0].Places) != 2 {
 		t.Error("the runs themselves have lost places")
 	}
-	if _, err := Within(obs, []Condition{{Key: "bytes", Value: "64"}}); err == nil || !strings.Contains(err.Error(), "valid: 8, 16, 32") {
+	if _, err := FilterPositions(obs, []Condition{{Key: "bytes", Value: "64"}}); err == nil || !strings.Contains(err.Error(), "valid: 8, 16, 32") {
 		t.Error(err)
 	}
-	if _, err := Within(obs, []Condition{{Key: "op", Value: "x"}}); err == nil || !strings.Contains(err.Error(), "nothing was measured at a op") {
+	if _, err := FilterPositions(obs, []Condition{{Key: "op", Value: "x"}}); err == nil || !strings.Contains(err.Error(), "nothing was measured at a op") {
 		t.Error(err)
 	}
 }

@@ -23,7 +23,7 @@ func unfold(obs []Observation, planned []Planned, m measure.Measure, along axis)
 	}
 	places := map[string]map[string]any{}
 	for i := range obs {
-		for _, p := range m.Within(obs[i].Places) {
+		for _, p := range m.FilterPlaces(obs[i].Places) {
 			if _, has := p.At[string(along)]; !has && m.At.Has(string(along)) {
 				continue // it is not on any curve
 			}
@@ -53,9 +53,9 @@ func located(parameters, at map[string]any) map[string]any {
 	return all
 }
 
-// Within returns the runs with only those positions within them that meet the conditions. If no
+// FilterPositions returns the runs with only those positions within them that meet the conditions. If no
 // position does, the error lists the existing values.
-func Within(obs []Observation, conditions []Condition) ([]Observation, error) {
+func FilterPositions(obs []Observation, conditions []Condition) ([]Observation, error) {
 	for _, c := range conditions {
 		var list []Observation
 		values := map[string]bool{}
@@ -91,7 +91,7 @@ func Frames(obs []Observation) []measure.Measure {
 	list := []measure.Measure{{}}
 	for _, m := range measure.Frames() {
 		for i := range obs {
-			if m.Within(obs[i].Places) != nil {
+			if m.FilterPlaces(obs[i].Places) != nil {
 				list = append(list, m)
 				break
 			}

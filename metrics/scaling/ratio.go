@@ -109,9 +109,9 @@ func (s *Summary) Ratio(other *Summary) *Ratio {
 	return r
 }
 
-// Apart reports whether the ratios of a measure between neighbouring points would include a drift
+// MeasuredApart reports whether the ratios of a measure between neighbouring points would include a drift
 // of the machine, because their runs were made at different times.
-func (c *Curve) Apart(name string) bool {
+func (c *Curve) MeasuredApart(name string) bool {
 	var before *Summary
 	for i := range c.Points {
 		s := c.Points[i].Of(name)

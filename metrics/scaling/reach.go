@@ -123,7 +123,7 @@ func (s *Summary) Like(values []float64, runs []*Observation, lacking int, bette
 		return sample, nil
 	}
 	if lacking > 0 {
-		sample.Median = lackingReach(slices.Sorted(slices.Values(all)), lacking, better, byNode, confidence).Median
+		sample.Median = censoredReach(slices.Sorted(slices.Values(all)), lacking, better, byNode, confidence).Median
 		return sample, nil
 	}
 	e := medianOf(slices.Sorted(slices.Values(all)), confidence)

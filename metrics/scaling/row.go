@@ -117,8 +117,8 @@ func Rows(curves []Curve) []Row {
 				Base:           c.Base.Row(), Scaling: c.Scaling, Fingerprint: c.Fingerprint,
 				Warnings: append(append([]string{}, c.Warnings...), p.Warnings...),
 			}
-			for _, d := range p.Doubts {
-				r.Warnings = append(r.Warnings, d.Of(len(p.Runs)))
+			for _, d := range p.RunWarnings {
+				r.Warnings = append(r.Warnings, d.Line(len(p.Runs)))
 			}
 			r.Axis, r.At = along(c.Axis, p.At)
 			r.KarpFlattLow, r.KarpFlattHigh = serial.ends()

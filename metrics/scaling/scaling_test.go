@@ -246,8 +246,8 @@ func TestWarnings(t *testing.T) {
 	got := [][]string{c.Warnings}
 	for _, p := range c.Points {
 		list := p.Warnings
-		for _, d := range p.Doubts {
-			list = append(list, d.Of(len(p.Runs)))
+		for _, d := range p.RunWarnings {
+			list = append(list, d.Line(len(p.Runs)))
 		}
 		got = append(got, list)
 	}

@@ -95,7 +95,7 @@ func unsteadyByChance(c Curve) bool {
 		for _, r := range p.Runs {
 			all[r.ID] = true
 		}
-		for _, d := range p.Doubts {
+		for _, d := range p.RunWarnings {
 			m := unsteady.FindStringSubmatch(d.Text)
 			if m == nil {
 				continue

@@ -46,11 +46,11 @@ func TestWorstFirst(t *testing.T) {
 func TestDecisiveNote(t *testing.T) {
 	crowded := "4 ranks on n01 compute with 4 threads on 2 CPUs"
 	c := Curve{Series: "native", Axis: Workers, Warnings: []string{"drift: throughput rose by 28 %"}, Points: []Point{
-		{At: At(4), Workers: 4, Runs: []RunValues{{ID: "s/a"}, {ID: "s/b"}}, Doubts: []Doubt{{crowded, []string{"s/a", "s/b"}}}}}}
+		{At: At(4), Workers: 4, Runs: []RunValues{{ID: "s/a"}, {ID: "s/b"}}, RunWarnings: []RunWarning{{crowded, []string{"s/a", "s/b"}}}}}}
 	if got, want := DecisiveNote([]Curve{c}), "Doubtful: 4 workers: 2 of 2 runs: "+crowded+"."; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	c.Points[0].Doubts = nil
+	c.Points[0].RunWarnings = nil
 	if got := DecisiveNote([]Curve{c}); got != "" {
 		t.Errorf("got %q without a decisive warning", got)
 	}
@@ -71,7 +71,7 @@ func TestSoundStudiesAreSilent(t *testing.T) {
 			continue
 		}
 		for range studies {
-			runs := observed(f.Draw(r).Play(r))
+			runs := observed(f.Draw(r).Draw(r))
 			for i := range runs { // as often as steady runs appear unsteady
 				if r.Float64() < falselyUnsteady {
 					runs[i].Warnings = []string{"steps 1 to 9 take 21 % longer than those after them"}
@@ -112,7 +112,7 @@ func TestUnsteadyByChance(t *testing.T) {
 			id := fmt.Sprint("s/r", i)
 			p.Runs = append(p.Runs, RunValues{ID: id})
 			if i < with {
-				p.Doubts = append(p.Doubts, Doubt{fmt.Sprintf("steps 0 to 9 take %d %% longer than those after them", percent), []string{id}})
+				p.RunWarnings = append(p.RunWarnings, RunWarning{fmt.Sprintf("steps 0 to 9 take %d %% longer than those after them", percent), []string{id}})
 			}
 		}
 		return Curve{Points: []Point{p}}

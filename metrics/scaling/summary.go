@@ -36,9 +36,9 @@ type Summary struct {
 	started, reaching *Summary // results of Point.FromStart and Reaching; nil: not computed yet
 }
 
-// Lacking returns how many further runs of the point lack the measure for a reason that depends
+// Censored returns how many further runs of the point lack the measure for a reason that depends
 // on its value. Median includes them, or is missing because of them.
-func (s *Summary) Lacking() int {
+func (s *Summary) Censored() int {
 	if s == nil {
 		return 0
 	}
@@ -93,7 +93,7 @@ func (an *analysis) summarise(s *Summary, values []made, lacking int) *Summary {
 		ranked = append(ranked, math.Inf(1))
 	}
 	if lacking > 0 {
-		s.Reach = lackingReach(ranked, lacking, s.Better, s.byNode, an.confidence)
+		s.Reach = censoredReach(ranked, lacking, s.Better, s.byNode, an.confidence)
 		return s
 	}
 	e := medianOf(ranked, an.confidence)

@@ -80,7 +80,7 @@ func TestTruth(t *testing.T) {
 			var c trial
 			for range studies {
 				s := f.Draw(r)
-				curves, err := Analyse(observed(s.Play(r)), Options{})
+				curves, err := Analyse(observed(s.Draw(r)), Options{})
 				if err != nil {
 					t.Fatal(err)
 				}

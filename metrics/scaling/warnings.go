@@ -120,7 +120,7 @@ func leftOut(runs []*Observation) []string {
 
 // carried returns the warnings that runs carry. Each text occurs once, with the IDs of its runs.
 // The runs must be sorted by ID.
-func carried(runs []*Observation) []Doubt {
+func carried(runs []*Observation) []RunWarning {
 	of := map[string][]string{}
 	for _, o := range runs {
 		for _, w := range o.Warnings {
@@ -129,19 +129,19 @@ func carried(runs []*Observation) []Doubt {
 			}
 		}
 	}
-	var list []Doubt
+	var list []RunWarning
 	for _, w := range sortedKeys(of) {
-		list = append(list, Doubt{w, of[w]})
+		list = append(list, RunWarning{w, of[w]})
 	}
 	return list
 }
 
-// Of returns the warning as a line of text. It starts with the ID of the run or, for several, with
+// Line returns the warning as a line of text. It starts with the ID of the run or, for several, with
 // their number out of all runs.
-func (d Doubt) Of(runs int) string { return d.whose(runs) + d.Text }
+func (d RunWarning) Line(runs int) string { return d.whose(runs) + d.Text }
 
 // whose returns the ID of the run with the warning or, for several, their number out of all runs.
-func (d Doubt) whose(runs int) string {
+func (d RunWarning) whose(runs int) string {
 	if len(d.Runs) == 1 {
 		return d.Runs[0] + ": "
 	}

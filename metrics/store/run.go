@@ -40,8 +40,8 @@ func record(run metrics.Run) ([]byte, error) {
 		return nil, fmt.Errorf("its record lacks %s", strings.Join(missing, ", "))
 	case run.Workers < 1 || run.Repeat < 1 || run.Attempt < 1:
 		return nil, fmt.Errorf("its record says workers %d, repeat %d, attempt %d; each must be 1 or more", run.Workers, run.Repeat, run.Attempt)
-	case run.Workers > metrics.MaxRanks || run.Beside < 0 || run.Beside > metrics.MaxRanks || run.Nodes < 0 || run.Nodes > metrics.MaxRanks:
-		return nil, fmt.Errorf("its record says %d workers, %d other ranks, %d nodes; want at most %d", run.Workers, run.Beside, run.Nodes, metrics.MaxRanks)
+	case run.Workers > metrics.MaxRanks || run.AuxRanks < 0 || run.AuxRanks > metrics.MaxRanks || run.Nodes < 0 || run.Nodes > metrics.MaxRanks:
+		return nil, fmt.Errorf("its record says %d workers, %d other ranks, %d nodes; want at most %d", run.Workers, run.AuxRanks, run.Nodes, metrics.MaxRanks)
 	case !slices.Contains(metrics.Statuses, run.Status):
 		return nil, fmt.Errorf("unknown status %q; valid: %v", run.Status, metrics.Statuses)
 	}
@@ -89,7 +89,7 @@ func (s *Store) putRun(tx *sql.Tx, run metrics.Run, facts string) (id int64, cha
 	}
 	if _, err := tx.Exec(`UPDATE every_run SET study = ?, point = ?, repeat = ?, attempt = ?, kind = ?, framework = ?, workers = ?, beside = ?, nodes = ?,
 			status = ?, detail = ?, dir = ?, created = ?, ingested = ?, facts = ? WHERE id = ?`,
-		run.Study, run.Point, run.Repeat, run.Attempt, run.Kind, run.Framework, run.Workers, run.Beside, run.Nodes,
+		run.Study, run.Point, run.Repeat, run.Attempt, run.Kind, run.Framework, run.Workers, run.AuxRanks, run.Nodes,
 		run.Status, run.Detail, run.Dir, run.CreatedUnix, metrics.Unix(s.now()), facts, id); err != nil {
 		return 0, false, err
 	}
@@ -107,7 +107,7 @@ func (s *Store) insertRun(tx *sql.Tx, rows inserter, run metrics.Run, facts stri
 	id, err = rows.numbered("every_run", `INSERT INTO every_run (id, name, study, point, repeat, attempt, kind, framework, workers, beside, nodes, series,
 			status, detail, dir, created, ingested, facts)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', ?, ?, ?, ?, ?, ?)`,
-		run.ID, run.Study, run.Point, run.Repeat, run.Attempt, run.Kind, run.Framework, run.Workers, run.Beside, run.Nodes,
+		run.ID, run.Study, run.Point, run.Repeat, run.Attempt, run.Kind, run.Framework, run.Workers, run.AuxRanks, run.Nodes,
 		run.Status, run.Detail, run.Dir, run.CreatedUnix, metrics.Unix(s.now()), facts)
 	if err != nil {
 		return 0, err

@@ -7,25 +7,25 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// Held is the share of a window during which a device's clock was throttled. By is the reason that
+// Throttling is the share of a window during which a device's clock was throttled. By is the reason that
 // was active for most of that time. The share is a lower bound, because reasons overlap and only
 // the time of By is counted.
-type Held struct {
+type Throttling struct {
 	Of, By string // "GPU 0", "heat"
 	Share  float64
 }
 
-// Held returns the devices that report how long their clocks were throttled, with their shares.
-func (n *SampledNode) Held(w Window) ([]Held, error) {
-	var list []Held
+// Throttling returns the devices that report how long their clocks were throttled, with their shares.
+func (n *SampledNode) Throttling(w Window) ([]Throttling, error) {
+	var list []Throttling
 	for _, s := range n.Named(metrics.TelemetryHeld) {
 		of, by, _ := strings.Cut(s.Of, ": ")
 		seconds, err := s.Rise(w)
 		if err != nil {
 			return nil, err
 		}
-		h := Held{of, by, min(1, seconds/w.Seconds())}
-		i := slices.IndexFunc(list, func(h Held) bool { return h.Of == of })
+		h := Throttling{of, by, min(1, seconds/w.Seconds())}
+		i := slices.IndexFunc(list, func(h Throttling) bool { return h.Of == of })
 		if i < 0 {
 			list = append(list, h)
 		} else if h.Share > list[i].Share {

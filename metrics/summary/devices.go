@@ -14,11 +14,11 @@ import (
 // windowOf returns the time range that is used for a node; ok is false if it is unknown.
 type windowOf func(*SampledNode) (w Window, ok bool)
 
-// held returns the share of time during which the run's worst GPU was throttled. The worst one
+// throttling returns the share of time during which the run's worst GPU was throttled. The worst one
 // counts because ranks wait for each other. It adds a warning if the share of a GPU or CPU
 // package is too high.
-func (r *Outcome) held(nodes []SampledNode, window windowOf) (worst float64, err error) {
-	var all heldDevices
+func (r *Outcome) throttling(nodes []SampledNode, window windowOf) (worst float64, err error) {
+	var all throttledDevices
 	for i := range nodes {
 		all.add(&nodes[i], window)
 	}
@@ -34,23 +34,23 @@ func (r *Outcome) held(nodes []SampledNode, window windowOf) (worst float64, err
 	return all.worst, nil
 }
 
-// heldDevices collects how long the clocks of devices were throttled.
-type heldDevices struct {
-	worst  float64 // largest share of a GPU
-	most   Held    // largest share of any device
-	on     string  // host of most
-	gpus   int     // number of used GPUs
-	unread error   // why the share of a used GPU is unknown
+// throttledDevices collects how long the clocks of devices were throttled.
+type throttledDevices struct {
+	worst  float64    // largest share of a GPU
+	most   Throttling // largest share of any device
+	on     string     // host of most
+	gpus   int        // number of used GPUs
+	unread error      // why the share of a used GPU is unknown
 }
 
 // add adds the devices of a node.
-func (d *heldDevices) add(n *SampledNode, window windowOf) {
+func (d *throttledDevices) add(n *SampledNode, window windowOf) {
 	w, ok := window(n)
 	if !ok {
 		d.unread = errors.Join(d.unread, fmt.Errorf("%s was sampled once: the run was too short", n.Host))
 		return
 	}
-	list, err := n.Held(w)
+	list, err := n.Throttling(w)
 	if err != nil {
 		d.unread = errors.Join(d.unread, fmt.Errorf("%s: %w", n.Host, err))
 		return
@@ -73,7 +73,7 @@ func (d *heldDevices) add(n *SampledNode, window windowOf) {
 			continue
 		}
 		d.gpus++
-		if !slices.ContainsFunc(list, func(h Held) bool { return h.Of == gpu }) {
+		if !slices.ContainsFunc(list, func(h Throttling) bool { return h.Of == gpu }) {
 			d.unread = errors.Join(d.unread, fmt.Errorf("%s: %s does not report for how long its clock was throttled%s", n.Host, gpu, because(n, metrics.TelemetryHeld)))
 		}
 	}

@@ -23,11 +23,11 @@ func (r *Outcome) resources(in Input) {
 	if len(in.Nodes) == 0 {
 		return
 	}
-	u := usage{Outcome: r, nodes: in.Nodes, measures: measure.Of(in.Kind)}
+	u := usage{Outcome: r, nodes: in.Nodes, measures: measure.ForKind(in.Kind)}
 	u.clock, u.clocked = r.trainingClock(in)
 	u.cpus()
 	u.throttling()
-	throttled, err := r.held(in.Nodes, u.window)
+	throttled, err := r.throttling(in.Nodes, u.window)
 	u.put(measure.GPUThrottled, throttled, err)
 	r.uneven(in.Nodes, u.window)
 	r.broken(in.Nodes, u.window)

@@ -160,7 +160,7 @@ func placedMeasure(f *metrics.Figure) *measure.Measure {
 	}
 	list := placedMeasures()
 	for i := range list {
-		if m := &list[i]; f.Name == m.Name && f.Unit == m.Unit && m.Holds(f.At) {
+		if m := &list[i]; f.Name == m.Name && f.Unit == m.Unit && m.AcceptsPlace(f.At) {
 			return m
 		}
 	}

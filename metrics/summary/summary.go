@@ -199,7 +199,7 @@ func (r *Outcome) identify(in Input) {
 		}
 	}
 	subject.Nodes = len(hosts)
-	r.Fingerprint = fingerprint.Of(subject)
+	r.Fingerprint = fingerprint.Compute(subject)
 }
 
 // Known returns the value of a measure; nil if it is missing or is a missed target.
@@ -255,7 +255,7 @@ func (r *Outcome) steady(in Input) {
 	}
 	r.WarmupSteps, r.SteadySteps = warmup, len(steady)
 	r.Values[measure.Throughput] = longRun(in, warmup)
-	cut.tellOfRare(in.Steps, epochSteps(in))
+	cut.warnOfRareStep(in.Steps, epochSteps(in))
 	r.Warnings = append(r.Warnings, cut.Warnings...)
 	if slices.ContainsFunc(in.Ranks, func(r Rank) bool { return r.Ranks > 1 }) {
 		r.Slowest = nil // if one writer records several ranks, they cannot be told apart

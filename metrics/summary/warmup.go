@@ -84,16 +84,16 @@ func warmupEnd(durations []float64) (Cut, error) {
 		return Cut{}, fmt.Errorf("%d of %d steps are warm-up; at least %d steady steps are needed: make the run longer", warmup, n, minSteady)
 	}
 	cut := Cut{Warmup: warmup}
-	cut.tellOfWarmup(durations)
-	if !cut.tellOfChange(durations) {
-		cut.tellOfTrend(durations)
+	cut.warnOfWarmup(durations)
+	if !cut.warnOfChange(durations) {
+		cut.warnOfTrend(durations)
 	}
 	return cut, nil
 }
 
-// tellOfWarmup adds a warning if the dropped steps may be more than warm-up and would lower the
+// warnOfWarmup adds a warning if the dropped steps may be more than warm-up and would lower the
 // throughput. A single first step is always taken for warm-up.
-func (c *Cut) tellOfWarmup(durations []float64) {
+func (c *Cut) warnOfWarmup(durations []float64) {
 	n := len(durations)
 	if c.Warmup < 2 {
 		return
@@ -118,9 +118,9 @@ func (c *Cut) tellOfWarmup(durations []float64) {
 	}
 }
 
-// tellOfChange adds a warning if steps take longer in one part of the run than in another, and
+// warnOfChange adds a warning if steps take longer in one part of the run than in another, and
 // reports whether it did.
-func (c *Cut) tellOfChange(durations []float64) bool {
+func (c *Cut) warnOfChange(durations []float64) bool {
 	rest := durations[c.Warmup:]
 	size := max(partSteps, (len(rest)+parts-1)/parts)
 	var medians, scatter, around []float64
@@ -159,10 +159,10 @@ func (c *Cut) tellOfChange(durations []float64) bool {
 	return told
 }
 
-// tellOfTrend adds a warning if the run may still be getting faster after warm-up, by a ramp that
+// warnOfTrend adds a warning if the run may still be getting faster after warm-up, by a ramp that
 // is hidden in the scatter of the steps or has no end. It ignores outliers, because a single one
 // would look like a trend.
-func (c *Cut) tellOfTrend(durations []float64) {
+func (c *Cut) warnOfTrend(durations []float64) {
 	rest := durations[c.Warmup:]
 	fence := farFence(rest)
 	usual := func(x []float64) float64 {
@@ -177,11 +177,11 @@ func (c *Cut) tellOfTrend(durations []float64) {
 	}
 }
 
-// tellOfRare adds a warning if the throughput depends on a single slow step, such as an
+// warnOfRareStep adds a warning if the throughput depends on a single slow step, such as an
 // evaluation, which may be rarer or more frequent in a longer run. It ignores the first step of
 // an epoch, and slow steps at the same position of every epoch, because these occur once per
 // epoch.
-func (c *Cut) tellOfRare(steps []Step, epoch int) {
+func (c *Cut) warnOfRareStep(steps []Step, epoch int) {
 	rest := steps[c.Warmup:]
 	durations := make([]float64, len(rest))
 	total := 0.0

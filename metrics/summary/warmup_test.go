@@ -166,7 +166,7 @@ func TestRareStepAtFence(t *testing.T) {
 			steps = append(steps, Step{Index: i, Duration: float64(1 + i%2)}) // seven of 1 s, eight of 2 s
 		}
 		var c Cut
-		if c.tellOfRare(steps, 0); len(c.Warnings) != want {
+		if c.warnOfRareStep(steps, 0); len(c.Warnings) != want {
 			t.Errorf("a step of %g s: warns %q, want %d warnings", longest, c.Warnings, want)
 		}
 	}

@@ -45,13 +45,13 @@ func (c Column) Text(cell any) string {
 	case reflect.Slice:
 		parts := make([]string, v.Len())
 		for i := range parts {
-			parts[i] = Column{Show: number.Exact}.Text(Bare(v.Index(i).Interface()))
+			parts[i] = Column{Show: number.Exact}.Text(Deref(v.Index(i).Interface()))
 		}
 		return strings.Join(parts, ", ")
 	case reflect.Map:
 		var parts []string
 		for _, k := range v.MapKeys() {
-			parts = append(parts, clean.Line(fmt.Sprint(k))+"="+Column{Show: number.Exact}.Text(Bare(v.MapIndex(k).Interface())))
+			parts = append(parts, clean.Line(fmt.Sprint(k))+"="+Column{Show: number.Exact}.Text(Deref(v.MapIndex(k).Interface())))
 		}
 		slices.Sort(parts)
 		return strings.Join(parts, ", ")
@@ -100,8 +100,8 @@ func EncodeJSON(v any) (string, error) {
 	return clean.JSON(strings.TrimSuffix(b.String(), "\n")), nil
 }
 
-// Bare dereferences a cell that is a pointer; nil means not measured.
-func Bare(cell any) any {
+// Deref dereferences a cell that is a pointer; nil means not measured.
+func Deref(cell any) any {
 	v := reflect.ValueOf(cell)
 	for v.Kind() == reflect.Pointer {
 		if v.IsNil() {

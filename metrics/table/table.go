@@ -74,7 +74,7 @@ func (t *Table) Add(cells ...any) {
 	}
 	row := make([]any, len(cells))
 	for i, c := range cells {
-		row[i] = Bare(c)
+		row[i] = Deref(c)
 	}
 	t.Rows = append(t.Rows, row)
 }

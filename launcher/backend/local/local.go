@@ -77,7 +77,7 @@ func OnOneNode(plan *study.Plan) *study.Plan {
 	for i := range one.Points {
 		p := &one.Points[i]
 		p.Partition, p.Exclusive = "", false
-		p.Point.Gather()
+		p.Point.OnOneNode()
 		if !p.Point.Enforces(study.MemoryKey) {
 			p.Point.Resources.Memory = 0 // memory is not limited here, and a recorded value would look like a limit
 		}
@@ -90,7 +90,7 @@ func OnOneNode(plan *study.Plan) *study.Plan {
 func Unused(s *study.Study) []string {
 	return slices.DeleteFunc([]string{"resources.workers_per_node", "resources.memory", "resources.time", "resources.exclusive", "resources.cpu_bind", "resources.mpi"},
 		func(path string) bool {
-			return !s.Sets(path) || path == study.MemoryKey && s.Holds(path)
+			return !s.Sets(path) || path == study.MemoryKey && s.MustEnforce(path)
 		})
 }
 
@@ -114,7 +114,7 @@ func (b *Backend) Fits(p study.Point) error {
 	want, have := p.Ranks()*p.Resources.CPUsPerWorker, world.CPUs()
 	if want > have && !b.oversubscribe {
 		who := number.Count(p.Workers, "worker")
-		if p.Beside > 0 {
+		if p.AuxRanks > 0 {
 			who += " and the load generator,"
 		}
 		return fmt.Errorf("the run needs %s (%s with %d each), and this process may use %d; its throughput would say nothing about scaling (--oversubscribe runs it anyway and marks it)",

@@ -146,7 +146,7 @@ func (p *processes) ranks(ctx context.Context, a *launcher.Attempt, f framework.
 func (p *processes) clear(a *launcher.Attempt, log *os.File) {
 	left := worker.EndAbandoned(func(v map[string]string) bool { return v[framework.RunVariable] == a.Run.Path() })
 	orphans := worker.EndOrphans(func(pid int) bool { _, ours := p.supervisors.Load(pid); return ours })
-	for _, text := range []string{left.Of("their supervisor"), orphans.Of("their supervisor")} {
+	for _, text := range []string{left.Describe("their supervisor"), orphans.Describe("their supervisor")} {
 		if text != "" {
 			fmt.Fprintln(log, "scalebench:", text)
 		}

@@ -81,7 +81,7 @@ func serve(ctx context.Context, dir rundir.Probe, token string, at Link, clients
 	}
 	serving, enough := context.WithTimeout(ctx, turnWait)
 	defer enough()
-	door := world.NewDoor(l, token, purpose)
+	door := world.NewGuardedListener(l, token, purpose)
 	nodes := make(chan net.Conn)
 	go door.Serve(serving, func(c net.Conn) error {
 		select {

@@ -270,7 +270,7 @@ func (g *Group) do(ctx context.Context, op op, bytes int, body func() error) err
 	g.watch(ctx)
 	err := g.control.enter(g.at)
 	if err == nil && ctx.Err() != nil { // ctx ended between two collectives
-		err = toldToStop(g.rank, ctx)
+		err = stopError(g.rank, ctx)
 	}
 	if err == nil {
 		err = body()
@@ -320,12 +320,12 @@ func (g *Group) watch(ctx context.Context) {
 		w.stop = context.AfterFunc(ctx, func() {
 			// Check inside first: a collective running then belongs to this watch.
 			if unpack(g.control.position.Load()).inside && g.watched.Load() == w {
-				g.control.blame(toldToStop(g.rank, ctx))
+				g.control.blame(stopError(g.rank, ctx))
 			}
 		})
 	}
 }
 
-func toldToStop(rank int, ctx context.Context) *PeerError {
+func stopError(rank int, ctx context.Context) *PeerError {
 	return &PeerError{Rank: rank, Err: fmt.Errorf("was told to stop: %w", context.Cause(ctx))}
 }

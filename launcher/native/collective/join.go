@@ -229,7 +229,7 @@ type caller struct {
 }
 
 // answer admits ranks of this run until done ends, and reads their hellos.
-func (j *joiner) answer(door *world.Door, callers chan<- caller, done context.Context) {
+func (j *joiner) answer(door *world.GuardedListener, callers chan<- caller, done context.Context) {
 	door.Serve(done, func(conn net.Conn) error {
 		release := j.guard(conn)
 		text, err := receiveHello(conn)
@@ -272,7 +272,7 @@ func (j *joiner) gather(l net.Listener) (own net.Listener, lines []net.Conn, hel
 	callers := make(chan caller)
 	gathering, enough := context.WithCancel(j.ctx)
 	defer enough()
-	door := world.NewDoor(l, j.nonce, purposeRendezvous)
+	door := world.NewGuardedListener(l, j.nonce, purposeRendezvous)
 	go j.answer(door, callers, gathering)
 
 	ranks := make([]*caller, j.self.size) // by rank; 0 stays nil
@@ -350,7 +350,7 @@ func (j *joiner) connect(own net.Listener, before, after int, to netip.AddrPort)
 	callers := make(chan caller)
 	connecting, enough := context.WithCancel(j.ctx)
 	defer enough()
-	door := world.NewDoor(own, j.nonce, purposeRing)
+	door := world.NewGuardedListener(own, j.nonce, purposeRing)
 	go j.answer(door, callers, connecting)
 	defer func() {
 		if err == nil {

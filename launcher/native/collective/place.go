@@ -241,7 +241,7 @@ func (j *joiner) share(list []member, done context.Context) (*segment, error) {
 // handOut passes the segment to ranks of this run until done ends; a nil segment tells them that
 // none exists. It returns at once.
 func (j *joiner) handOut(s *segment, done context.Context) {
-	door := world.NewDoor(j.memory, j.nonce, purposeMemory)
+	door := world.NewGuardedListener(j.memory, j.nonce, purposeMemory)
 	go door.Serve(done, func(conn net.Conn) error {
 		defer conn.Close()
 		_ = conn.SetDeadline(j.deadline)
@@ -309,7 +309,7 @@ func (j *joiner) place(lines []net.Conn, hellos []hello, why error) (list []memb
 		return list, p, s, err
 	}
 	list = rosterOf(hellos)
-	if err := j.tellAll(lines, controlFrame{kind: controlRoster, payload: encodeRoster(list)}); err != nil {
+	if err := j.broadcast(lines, controlFrame{kind: controlRoster, payload: encodeRoster(list)}); err != nil {
 		return nil, p, s, err
 	}
 	failures := make([]string, j.self.size)
@@ -331,7 +331,7 @@ func (j *joiner) place(lines []net.Conn, hellos []hello, why error) (list []memb
 	if p, err = planFor(list, failures, j.self.transport); err != nil {
 		return nil, p, s, j.fail(lines, err)
 	}
-	return list, p, s, j.tellAll(lines, controlFrame{kind: controlPlan, payload: p.encode()})
+	return list, p, s, j.broadcast(lines, controlFrame{kind: controlPlan, payload: p.encode()})
 }
 
 // words returns err's text, at most maxWords bytes; "" for nil.
@@ -343,8 +343,8 @@ func words(err error) string {
 	return text[:min(len(text), maxWords)]
 }
 
-// tellAll sends a frame to all ranks.
-func (j *joiner) tellAll(lines []net.Conn, f controlFrame) error {
+// broadcast sends a frame to all ranks.
+func (j *joiner) broadcast(lines []net.Conn, f controlFrame) error {
 	b := f.encode()
 	for r, l := range lines {
 		if l == nil {

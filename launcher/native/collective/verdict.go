@@ -46,7 +46,7 @@ func (c *control) blame(v *PeerError) *PeerError {
 func (c *control) suspect(v *PeerError) *PeerError {
 	c.await(c.grace / 2)
 	c.accuse(v)
-	for silence := c.silenceOfZero(); c.verdict.Load() == nil && !silence(); {
+	for silence := c.rankZeroSilence(); c.verdict.Load() == nil && !silence(); {
 		c.await(c.tick())
 	}
 	c.renounce() // rank 0 should have answered by now
@@ -81,7 +81,7 @@ func (c *control) stuck(at position, waitsFor int) {
 }
 
 func (c *control) press(at position, waitsFor int) {
-	silence := c.silenceOfZero()
+	silence := c.rankZeroSilence()
 	for c.verdict.Load() == nil && c.position.Load() == at.pack() {
 		if c.rank == 0 {
 			c.investigate(0, at, waitsFor)
@@ -99,10 +99,10 @@ func (c *control) press(at position, waitsFor int) {
 	}
 }
 
-// silenceOfZero returns a function that counts for how many calls nothing has come from rank 0, and
+// rankZeroSilence returns a function that counts for how many calls nothing has come from rank 0, and
 // reports whether that is too long. Rank 0 asks for everyone's position before it decides, which
 // shows that it is alive.
-func (c *control) silenceOfZero() func() bool {
+func (c *control) rankZeroSilence() func() bool {
 	heard, quiet := c.heard.Load(), 0
 	return func() bool {
 		if now := c.heard.Load(); now != heard {

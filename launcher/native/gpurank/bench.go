@@ -38,7 +38,7 @@ func OpenTransport(ctx context.Context, g *collective.Group, w world.World, time
 // Name returns the name that users type, followed by the doubts, so that a table of times from a
 // fake or a shared GPU is recognised as one.
 func (b *Transport) Name() string {
-	return strings.Join(append([]string{"nccl"}, b.Doubts()...), ": ")
+	return strings.Join(append([]string{"nccl"}, b.TimingCaveats()...), ": ")
 }
 
 // Proof returns the data that RunProof needs to check this rank's collectives.

@@ -142,8 +142,8 @@ func another(ctx context.Context, g *collective.Group, w world.World, timeout ti
 	return collective.Join(ctx, w, fmt.Sprintf("%x %x", uint64(word[1]), uint64(word[2])), o)
 }
 
-// Doubts returns why the timings do not reflect the hardware. They must be stored with them.
-func (s *Rank) Doubts() []string {
+// TimingCaveats returns why the timings do not reflect the hardware. They must be stored with them.
+func (s *Rank) TimingCaveats() []string {
 	var list []string
 	if s.driver.Double() || s.library != nil && s.library.Double() {
 		list = append(list, "DOUBLE, not a GPU")

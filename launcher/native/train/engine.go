@@ -73,9 +73,9 @@ type GPU interface {
 	Ahead() dataset.Batch
 	// Versions returns the versions of the libraries that compute and reduce.
 	Versions() map[string]string
-	// Doubts returns why the run's timings do not reflect the hardware. They must be stored with
+	// TimingCaveats returns why the run's timings do not reflect the hardware. They must be stored with
 	// them.
-	Doubts() []string
+	TimingCaveats() []string
 	// End leaves the group normally, or tells the other ranks why this one cannot continue and
 	// returns that reason. The parameters can still be read.
 	End(ctx context.Context, reason error) error

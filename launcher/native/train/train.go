@@ -326,7 +326,7 @@ func (r *rank) open() error {
 		}
 		r.engine, r.gpu, r.on = g, g, g.GPU()
 		maps.Copy(environment.Versions, g.Versions())
-		doubts = g.Doubts()
+		doubts = g.TimingCaveats()
 	} else {
 		kernels, err := simd.Choose(o.Kernels)
 		if err != nil {

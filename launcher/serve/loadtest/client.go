@@ -41,7 +41,7 @@ func (s *Service) calibrate(ctx context.Context, batches []int) error {
 			return context.Cause(ctx)
 		}
 		if err != nil { // not fatal: the loads can still be measured
-			if err := s.Doubt(fmt.Sprintf("batch %d: the client's own limit is unknown: %v", batch, err)); err != nil {
+			if err := s.Warn(fmt.Sprintf("batch %d: the client's own limit is unknown: %v", batch, err)); err != nil {
 				return err
 			}
 			continue

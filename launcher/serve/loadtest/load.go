@@ -40,8 +40,8 @@ type Chooser interface {
 // A Reconnecter is a Sender whose server may close the connection between two requests.
 type Reconnecter interface {
 	Sender
-	// Anew reports whether the last request needed a new connection because the server had closed the old one.
-	Anew() bool
+	// Reconnected reports whether the last request needed a new connection because the server had closed the old one.
+	Reconnected() bool
 }
 
 // A Converser is a Sender whose requests belong to sessions of several turns.
@@ -134,7 +134,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		windows = regroup(windows, lead, finer, r.ended(width))
 		lead /= finer
 	}
-	result := &Result{Windows: windows, Lead: lead, Shared: o.SharedPrompts, InFlight: o.InFlight, Asked: len(o.Schedule), Held: r.held, Behind: r.behind, Refused: r.record.refused, Anew: int(r.anew.Load()), MaxInFlight: o.MaxInFlight, FirstError: r.record.first,
+	result := &Result{Windows: windows, Lead: lead, Shared: o.SharedPrompts, InFlight: o.InFlight, Asked: len(o.Schedule), Held: r.held, Behind: r.behind, Refused: r.record.refused, Reconnects: int(r.anew.Load()), MaxInFlight: o.MaxInFlight, FirstError: r.record.first,
 		ClientCPU: (processCPU() - r.cpu).Seconds() / time.Since(r.begin).Seconds()}
 	if !o.InProcess {
 		result.CPUs = min(runtime.NumCPU(), runtime.GOMAXPROCS(0))
@@ -178,7 +178,7 @@ func (r *run) one(s Sender, at, late time.Duration) error {
 			answer = &a
 		}
 	}
-	if s, ok := s.(Reconnecter); ok && s.Anew() {
+	if s, ok := s.(Reconnecter); ok && s.Reconnected() {
 		r.anew.Add(1)
 	}
 	replica := -1

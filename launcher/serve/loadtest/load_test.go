@@ -76,8 +76,8 @@ func TestClosedLoop(t *testing.T) {
 			}
 			v := r.Judge()
 			p50, why := v.Percentile(Latency, 0.5)
-			if v.Why != "" || why != "" || len(v.Doubts) > 0 || !near(v.Total.Rate(), tt.rate) || !near(p50, tt.latency) || !near(v.Total.InFlight, 4) {
-				t.Errorf("%d servers: %g/s, %g in flight, P50 %g %q; %q, doubts %q", tt.servers, v.Total.Rate(), v.Total.InFlight, p50, why, v.Why, v.Doubts)
+			if v.Why != "" || why != "" || len(v.Warnings) > 0 || !near(v.Total.Rate(), tt.rate) || !near(p50, tt.latency) || !near(v.Total.InFlight, 4) {
+				t.Errorf("%d servers: %g/s, %g in flight, P50 %g %q; %q, doubts %q", tt.servers, v.Total.Rate(), v.Total.InFlight, p50, why, v.Why, v.Warnings)
 			}
 			if p.dialled.Load() != 4 || p.closed.Load() != 4 {
 				t.Errorf("%d connections, %d closed; want 4", p.dialled.Load(), p.closed.Load())

@@ -59,14 +59,14 @@ func (s *Service) search(ctx context.Context, w study.Serve, batch int, capacity
 			return err
 		}
 		if capacity = v.Total.Rate(); capacity == 0 {
-			return s.Doubt(fmt.Sprintf("batch %d: did not search for a rate within the limit: %s", batch, v.Why))
+			return s.Warn(fmt.Sprintf("batch %d: did not search for a rate within the limit: %s", batch, v.Why))
 		}
 	}
 	f := &finder{Service: s, w: w, batch: batch, next: next, bracket: bracket{ratio: coarse}}
 	f.bounds, _ = w.Limit.Of()
 	f.trials = make([][]trial, len(f.bounds))
 	if rate := capacity / 2; rate*w.Duration.Seconds() < fewRequests {
-		return s.Doubt(fmt.Sprintf("batch %d: no search for a rate within %s: at %s requests/s (half of the closed loop's), %s has fewer than the %d requests of a probe; set duration to %s or more",
+		return s.Warn(fmt.Sprintf("batch %d: no search for a rate within %s: at %s requests/s (half of the closed loop's), %s has fewer than the %d requests of a probe; set duration to %s or more",
 			batch, w.Limit, number.Significant(rate), number.Seconds(w.Duration.Seconds()), fewRequests, number.Seconds(math.Ceil(fewRequests/rate))))
 	}
 	err := f.narrow(ctx, capacity/2)
@@ -92,7 +92,7 @@ type finder struct {
 
 // doubt records why there is no result.
 func (f *finder) doubt(format string, arguments ...any) error {
-	return f.Doubt(fmt.Sprintf("batch %d: ", f.batch) + fmt.Sprintf(format, arguments...))
+	return f.Warn(fmt.Sprintf("batch %d: ", f.batch) + fmt.Sprintf(format, arguments...))
 }
 
 func (f *finder) figure(name, unit string, value float64, note string) error {

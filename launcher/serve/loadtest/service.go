@@ -105,7 +105,7 @@ type Service struct {
 
 	Phase  func(text string) error
 	Figure func(metrics.Figure) error
-	Doubt  func(text string) error
+	Warn   func(text string) error
 
 	client map[int]client // by batch
 	probes map[Load]bool  // probes whose figures are recorded
@@ -206,7 +206,7 @@ func (s *Service) measure(ctx context.Context, w study.Serve, l Load, capacity f
 	if err == nil {
 		err = s.log(l, r, v, start)
 	}
-	out.doubts = slices.Clone(v.Doubts)
+	out.doubts = slices.Clone(v.Warnings)
 	if r != nil {
 		out.client(r, &v)
 		scraped.end(ctx, &out, r.lead())
@@ -226,7 +226,7 @@ func (s *Service) measure(ctx context.Context, w study.Serve, l Load, capacity f
 	}
 	for _, text := range out.doubts {
 		if out.err == nil {
-			out.err = s.Doubt(l.String() + ": " + text)
+			out.err = s.Warn(l.String() + ": " + text)
 		}
 	}
 	return r, v, out.err

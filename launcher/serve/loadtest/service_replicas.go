@@ -34,7 +34,7 @@ func (s *Service) replicas(l Load, v *Verdict) (doubts []string, err error) {
 		doubts = append(doubts, fmt.Sprintf("%s is slower than the others, %.2f times their mean latency, and by more than noise", s.replica(slowest), times))
 	}
 	for i := range v.Total.Replicas {
-		own := v.Of(i)
+		own := v.ForReplica(i)
 		at[measure.Replica] = float64(i)
 		figure(measure.ReplicaRequests, "", float64(own.Total.Requests()))
 		figure(measure.ReplicaErrors, "", own.Total.Errors())

@@ -93,7 +93,7 @@ func (t *told) service(dial func(batch int) (func() (Sender, error), error), see
 	return Service{Seed: seed, Sleep: time.Sleep, Dial: dial,
 		Phase:  func(text string) error { t.phases = append(t.phases, text); return nil },
 		Figure: func(f metrics.Figure) error { t.figures = append(t.figures, f); return nil },
-		Doubt:  func(text string) error { t.doubts = append(t.doubts, text); return nil },
+		Warn:   func(text string) error { t.doubts = append(t.doubts, text); return nil },
 	}
 }
 
@@ -550,7 +550,7 @@ func TestSearchEnds(t *testing.T) {
 			},
 			Phase:  func(string) error { return nil },
 			Figure: func(f metrics.Figure) error { return fmt.Errorf("a figure of %s", f.Name) },
-			Doubt:  func(text string) error { return errors.New(text) },
+			Warn:   func(text string) error { return errors.New(text) },
 		}
 		if err := s.Measure(ctx, workload(study.Serve{Limit: "p95=4ms"})); !errors.Is(err, stop) {
 			t.Errorf("%v", err)

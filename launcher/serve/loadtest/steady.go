@@ -44,10 +44,10 @@ const (
 
 // A Verdict says what a run measured reliably.
 type Verdict struct {
-	Warmup int    // number of windows left out at the start
-	Total  Window // all windows after the warm-up
-	Why    string // why latency and rate are not the service's; "" if they are
-	Doubts []string
+	Warmup   int    // number of windows left out at the start
+	Total    Window // all windows after the warm-up
+	Why      string // why latency and rate are not the service's; "" if they are
+	Warnings []string
 	// Ours is set if Why concerns the client or the duration, and says nothing about the service.
 	Ours bool
 	// Drifts is set if Why is that latency or rate were still changing.
@@ -103,14 +103,14 @@ func (r *Result) Judge() Verdict {
 	for _, w := range r.Windows {
 		requests += w.Requests()
 	}
-	if share := float64(r.Anew) / float64(max(1, requests)); share > fewAnew {
-		v.Doubts = append(v.Doubts, fmt.Sprintf("the service had closed the connection before %.0f %% of the requests, so their latencies include reconnecting", 100*share))
+	if share := float64(r.Reconnects) / float64(max(1, requests)); share > maxReconnects {
+		v.Warnings = append(v.Warnings, fmt.Sprintf("the service had closed the connection before %.0f %% of the requests, so their latencies include reconnecting", 100*share))
 	}
 	if _, cached, _ := v.Total.Shares(); cached > mostCached && !r.Shared {
-		v.Doubts = append(v.Doubts, fmt.Sprintf("the service had %.0f %% of the input tokens in its cache, since requests are alike: callers with other texts wait longer for the first token", 100*cached))
+		v.Warnings = append(v.Warnings, fmt.Sprintf("the service had %.0f %% of the input tokens in its cache, since requests are alike: callers with other texts wait longer for the first token", 100*cached))
 	}
-	if off := v.Total.Little(); math.Abs(off) > overhead && v.Total.Good > 0 {
-		v.Doubts = append(v.Doubts, fmt.Sprintf("rate × mean latency is %.3g requests in flight, %.3g were counted: Little's law is off by %.0f %%", v.Total.InFlight*(1+off), v.Total.InFlight, 100*off))
+	if off := v.Total.LittlesLawError(); math.Abs(off) > overhead && v.Total.Good > 0 {
+		v.Warnings = append(v.Warnings, fmt.Sprintf("rate × mean latency is %.3g requests in flight, %.3g were counted: Little's law is off by %.0f %%", v.Total.InFlight*(1+off), v.Total.InFlight, 100*off))
 	}
 	return v
 }
@@ -119,7 +119,7 @@ func (r *Result) Judge() Verdict {
 const mostCached = 0.05
 
 // fewAnew is the largest share of requests that may need a new connection without a warning.
-const fewAnew = 0.01
+const maxReconnects = 0.01
 
 // Beyond rejects percentiles above the median if the rate exceeds nearCapacity of the capacity, which is the
 // best rate of a closed loop. There the queue's memory is too long for any run to determine its slowest
@@ -130,8 +130,8 @@ func (v *Verdict) Beyond(rate, capacity float64) {
 	}
 }
 
-// Of returns the verdict on one replica's share of the requests, for its percentiles.
-func (v *Verdict) Of(i int) Verdict {
+// ForReplica returns the verdict on one replica's share of the requests, for its percentiles.
+func (v *Verdict) ForReplica(i int) Verdict {
 	own := replica(v.windows, i)
 	return Verdict{Why: v.Why, Ours: v.Ours, Total: Merge(own), windows: own, noTail: v.noTail}
 }

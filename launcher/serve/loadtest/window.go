@@ -169,9 +169,9 @@ func (w *Window) Mean() (latency, service float64) {
 	return w.latencySum.Seconds() / n, w.serviceSum.Seconds() / n
 }
 
-// Little returns by what fraction rate times mean service time differs from the measured number of requests in
+// LittlesLawError returns by what fraction rate times mean service time differs from the measured number of requests in
 // flight. By Little's law it is 0 for any service if the stretch begins and ends in the same state.
-func (w *Window) Little() float64 {
+func (w *Window) LittlesLawError() float64 {
 	if w.InFlight == 0 {
 		return 0
 	}
@@ -373,11 +373,11 @@ type Result struct {
 	MaxInFlight int
 	Held        int // requests that found MaxInFlight others unanswered
 	// Behind is the time that the last request of the open loop waited for a connection.
-	Behind    time.Duration
-	ClientCPU float64 // CPUs that this process kept busy during the run
-	CPUs      int     // CPUs that the process may use; 0 if the service runs in it
-	Refused   int     // requests of the open loop whose connection was refused or reset
-	Anew      int     // requests that needed a new connection, since the server had closed theirs
+	Behind     time.Duration
+	ClientCPU  float64 // CPUs that this process kept busy during the run
+	CPUs       int     // CPUs that the process may use; 0 if the service runs in it
+	Refused    int     // requests of the open loop whose connection was refused or reset
+	Reconnects int     // requests that needed a new connection, since the server had closed theirs
 	// FirstError is the error of the first request without a right answer in time; nil if there was none.
 	FirstError error
 }

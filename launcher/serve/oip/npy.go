@@ -32,8 +32,8 @@ func (a SampleFile) size() int {
 	return n * bytes
 }
 
-// Of returns the bytes of n samples, starting with sample first.
-func (a SampleFile) Of(first, n int) []byte {
+// Slice returns the bytes of n samples, starting with sample first.
+func (a SampleFile) Slice(first, n int) []byte {
 	size := len(a.Bytes) / a.Samples()
 	return a.Bytes[first*size : (first+n)*size : (first+n)*size]
 }

@@ -25,8 +25,8 @@ func (e *SampleError) Error() string { return e.Key + ": " + e.err.Error() }
 
 func (e *SampleError) Unwrap() error { return e.err }
 
-// What returns the message without the key.
-func (e *SampleError) What() string { return e.err.Error() }
+// Message returns the message without the key.
+func (e *SampleError) Message() string { return e.err.Error() }
 
 // Keys of the study that name the files.
 const (

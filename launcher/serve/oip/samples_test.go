@@ -31,7 +31,7 @@ func TestNumpy(t *testing.T) {
 		if diff := cmp.Diff(pairs, got); diff != "" || a.Datatype != "FP32" || !slices.Equal(a.Shape, []int{5, 2}) {
 			t.Errorf("%s: %s %v %s", name, a.Datatype, a.Shape, diff)
 		}
-		if part := a.Of(1, 2); !bytes.Equal(part, a.Bytes[8:24]) {
+		if part := a.Slice(1, 2); !bytes.Equal(part, a.Bytes[8:24]) {
 			t.Errorf("%s: two samples from the second on are %v of %v", name, part, a.Bytes)
 		}
 	}
@@ -46,7 +46,7 @@ func TestNumpy(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if a.Datatype != want.datatype || !slices.Equal(a.Shape, []int{5, 1}) || !bytes.Equal(a.Of(2, 1), want.third) {
+		if a.Datatype != want.datatype || !slices.Equal(a.Shape, []int{5, 1}) || !bytes.Equal(a.Slice(2, 1), want.third) {
 			t.Errorf("%s: %+v", name, a)
 		}
 	}

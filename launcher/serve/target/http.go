@@ -282,8 +282,8 @@ func among(turn, replicas int) int {
 	return turn
 }
 
-// Anew implements loadtest.Reconnecter.
-func (s *sender) Anew() bool { return s.asked != nil && s.asked.anew }
+// Reconnected implements loadtest.Reconnecter.
+func (s *sender) Reconnected() bool { return s.asked != nil && s.asked.anew }
 
 // Streamed implements loadtest.Streamer.
 func (s *sender) Streamed() (loadtest.Stream, bool) {

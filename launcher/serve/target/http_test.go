@@ -154,7 +154,7 @@ func TestClosedByServer(t *testing.T) {
 				if err := s.Send(soon()); err != nil {
 					t.Fatalf("request %d: %v", i, err)
 				}
-				if got := s.(*sender).Anew(); got != want {
+				if got := s.(*sender).Reconnected(); got != want {
 					t.Errorf("request %d: a new connection: %v, want %v", i, got, want)
 				}
 				if tt.shut {

@@ -305,7 +305,7 @@ func TestPlayedCounts(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- Played{Tokens: 9, Counts: true}.Serve(ctx, l) }()
+	go func() { done <- Simulated{Tokens: 9, Counts: true}.Serve(ctx, l) }()
 	url := "http://" + l.Addr().String()
 	answer, err := http.Post(url, "application/json", strings.NewReader(`{"messages": [{"content": "a b"}, {"content": "c"}], "max_tokens": 2}`))
 	if err != nil {

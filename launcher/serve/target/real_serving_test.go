@@ -157,7 +157,7 @@ func TestServingONNX(t *testing.T) {
 	}
 	// Answers to other images are wrong.
 	wrong := set.Outputs[want.Name]
-	wrong.Bytes = slices.Concat(wrong.Of(4, 1), wrong.Of(0, 4))
+	wrong.Bytes = slices.Concat(wrong.Slice(4, 1), wrong.Slice(0, 4))
 	m, err := awaitV2(ctx, http[:1], "model")
 	if err != nil {
 		t.Fatal(err)

@@ -45,7 +45,7 @@ func (m *Model) sampled(in Inputs, shapes []drawn) (requests [][]drawn, wants []
 	for i := range n {
 		var inputs []drawn
 		for _, d := range shapes {
-			d.raw = in.Samples.Inputs[d.Name].Of(i*in.Batch, in.Batch)
+			d.raw = in.Samples.Inputs[d.Name].Slice(i*in.Batch, in.Batch)
 			inputs = append(inputs, d)
 		}
 		requests = append(requests, inputs)
@@ -82,7 +82,7 @@ type want struct {
 
 func newWant(name string, a oip.SampleFile, first, n int) (want, error) {
 	tensor := oip.Tensor{Name: name, Datatype: a.Datatype, Shape: append([]int{n}, a.Shape[1:]...)}
-	o, err := newOutput(tensor, a.Of(first, n), &share{of: &budget{most: mostParsed}, most: mostParsed})
+	o, err := newOutput(tensor, a.Slice(first, n), &share{of: &budget{most: mostParsed}, most: mostParsed})
 	if err != nil {
 		return want{}, fmt.Errorf("workload.outputs: %s: %s, from sample %d on: %w", name, a.File, first, err)
 	}

@@ -161,7 +161,7 @@ func (a *Advised) Whole() []*advice.Advice {
 	all := make([]*advice.Advice, len(a.Advice))
 	for i, one := range a.Advice {
 		with := *one
-		with.Warnings = a.lines(one.Series, advice.Doubts([]*advice.Advice{one})...)
+		with.Warnings = a.lines(one.Series, advice.Warnings([]*advice.Advice{one})...)
 		all[i] = &with
 	}
 	return all

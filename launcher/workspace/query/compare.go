@@ -74,7 +74,7 @@ func (r *Reader) Compare(ctx context.Context, o Comparison) (*Compared, error) {
 		if len(list) == 0 {
 			return nil, &workspace.Error{Err: fmt.Errorf("no good run belongs to %s", text), Hint: "`scalebench runs` lists all runs."}
 		}
-		if sides[i], err = scaling.Within(list, at); err != nil {
+		if sides[i], err = scaling.FilterPositions(list, at); err != nil {
 			return nil, &workspace.Error{Err: fmt.Errorf("--at: %s: %w", text, err)}
 		}
 		for _, w := range more {

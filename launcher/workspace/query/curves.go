@@ -122,7 +122,7 @@ func (r *Reader) measured(ctx context.Context, db *store.Store, name string, o *
 	default:
 		err = &workspace.Error{Err: in.unread.noGoodRun(name), Hint: r.Rerun(ctx, db, o.Study, name) + "."}
 	}
-	r.Doubt(name, in.warnings...)
+	r.WarnStudy(name, in.warnings...)
 	return in, err
 }
 
@@ -131,7 +131,7 @@ func (r *Reader) measured(ctx context.Context, db *store.Store, name string, o *
 func loadOf(where string) (at scaling.Condition, ok bool) {
 	key, value, _ := strings.Cut(where, "=")
 	key, value = strings.TrimSpace(key), strings.Trim(value, "= ")
-	if _, err := strconv.ParseFloat(value, 64); err != nil || !measure.OfLoad(key) {
+	if _, err := strconv.ParseFloat(value, 64); err != nil || !measure.DescribesLoad(key) {
 		return at, false
 	}
 	return scaling.Condition{Key: key, Value: value}, true
@@ -237,7 +237,7 @@ func (a *Analysis) Trainings() error {
 // kind. Its hint names the commands that work for that kind.
 func noTraining(study string, kind measure.Kind) error {
 	hint := fmt.Sprintf("`scalebench scaling %s` prints what was measured", study)
-	for _, m := range measure.Of(kind.Name) {
+	for _, m := range measure.ForKind(kind.Name) {
 		if m.Better != measure.Neither {
 			hint += fmt.Sprintf(", `scalebench plot %s %s -o FILE` draws it", m.Name, study)
 			break

@@ -21,8 +21,8 @@ type History struct {
 	Judge   bool // the command fails on an alarm, so it must be known which direction is better
 }
 
-// Past holds the values of a measure over time, for each point.
-type Past struct {
+// MeasureHistory holds the values of a measure over time, for each point.
+type MeasureHistory struct {
 	Measure      measure.Measure
 	Traces       []report.Trace
 	Marks        map[int64]store.RunMark
@@ -32,8 +32,8 @@ type Past struct {
 	Database     string // file of the database
 }
 
-// Past reads the history of a measure.
-func (r *Reader) Past(ctx context.Context, o History) (*Past, error) {
+// History reads the history of a measure.
+func (r *Reader) History(ctx context.Context, o History) (*MeasureHistory, error) {
 	db, filter, err := r.OpenFor(o.Selection)
 	if err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func (r *Reader) Past(ctx context.Context, o History) (*Past, error) {
 	if err != nil {
 		return nil, workspace.StoreError(err)
 	}
-	past := &Past{Measure: m, Points: len(points), Database: db.Path()}
+	past := &MeasureHistory{Measure: m, Points: len(points), Database: db.Path()}
 	var ids []int64
 	for _, p := range points {
 		past.Runs += len(p.Samples)
@@ -98,7 +98,7 @@ func directed(judge bool, m measure.Measure) error {
 // Alarm returns an error that describes the first alarm about runs that became worse
 // by at least limit, a fraction. It also returns an error if no point has enough runs
 // for an alarm; otherwise nil.
-func (p *Past) Alarm(limit float64) error {
+func (p *MeasureHistory) Alarm(limit float64) error {
 	if p.Judged == 0 {
 		return errors.New("--fail-if-worse: no point has enough runs; an alarm needs 14 on the same hardware and software since the last change")
 	}

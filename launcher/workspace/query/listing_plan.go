@@ -25,7 +25,7 @@ func Plan(st *study.Study, plan *study.Plan, in Existing) *table.Table {
 		return !slices.ContainsFunc(plan.Points, func(p study.Planned) bool { return has(p.Point) })
 	}
 	untold := func(path string) bool { return none(func(p study.Point) bool { return p.Reaches(path) }) }
-	batchless := none(func(p study.Point) bool { return p.ToldBatch() })
+	batchless := none(func(p study.Point) bool { return p.ReceivesBatch() })
 	swept := slices.DeleteFunc(st.Swept(), func(path string) bool { // these keys have columns already
 		return slices.Contains([]string{"framework", "variant", "workload.model", "workers", "workload.batch", "resources.time"}, path)
 	})
@@ -49,7 +49,7 @@ func Plan(st *study.Study, plan *study.Plan, in Existing) *table.Table {
 		cells := []any{q.ID, q.Framework, table.NonZero(q.Variant), heard(q, "workload.model", modelOf(st, q))}
 		parameters := q.Parameters()
 		for _, path := range swept {
-			cells = append(cells, study.Shown(path, parameters[path]))
+			cells = append(cells, study.Redacted(path, parameters[path]))
 		}
 		t.Add(append(cells, q.Workers, q.Nodes, q.WorkersPerNode, table.NonZero(p.Partition), p.Exclusive, // an empty partition means the cluster's default partition
 			batch(q, q.WorkerBatch), batch(q, q.GlobalBatch), heard(q, "workload.reference_batch", q.LearningRate), st.Runs(), q.Resources.Time.Seconds(),
@@ -83,7 +83,7 @@ func heard[T comparable](p study.Point, path string, value T) any {
 
 // batch returns samples, a batch size; nil if the point's program does not receive its batch size.
 func batch(p study.Point, samples int) any {
-	if !p.ToldBatch() {
+	if !p.ReceivesBatch() {
 		return nil
 	}
 	return table.NonZero(samples)

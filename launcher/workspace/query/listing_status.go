@@ -177,7 +177,7 @@ func values(keys []string, p study.Point) []any {
 	if len(keys) > 0 && p.Framework != "" {
 		parameters := p.Parameters()
 		for i, key := range keys {
-			list[i] = study.Shown(key, parameters[key])
+			list[i] = study.Redacted(key, parameters[key])
 		}
 	}
 	return list

@@ -55,16 +55,16 @@ func (r *Reader) measuring(ctx context.Context, arg string, obs []scaling.Observ
 	if m.local {
 		verb = "run"
 	}
-	used := r.UsedOf(ctx, arg, file)
+	used := r.CommandWords(ctx, arg, file)
 	m.words = []string{"scalebench", verb, used}
 	if _, site, given := strings.Cut(used, " --site "); given {
 		m.site = site
 	}
 	if r.Runs != "" {
-		m.words = append(m.words, "--runs", workspace.Word(r.Runs))
+		m.words = append(m.words, "--runs", workspace.ShellQuote(r.Runs))
 	}
 	if r.DB != "" {
-		m.words = append(m.words, "--db", workspace.Word(r.DB))
+		m.words = append(m.words, "--db", workspace.ShellQuote(r.DB))
 	}
 	return m, nil
 }
@@ -77,7 +77,7 @@ func (m *measuring) command(runs int, keys ...string) string {
 		if plain.MatchString(key) {
 			words = append(words, key)
 		} else {
-			words = append(words, workspace.Word(key))
+			words = append(words, workspace.ShellQuote(key))
 		}
 	}
 	return strings.Join(words, " ")
@@ -161,7 +161,7 @@ func (m *measuring) commands(ctx context.Context, list []*advice.Advice, curves 
 			continue
 		}
 		i := slices.IndexFunc(curves, func(c scaling.Curve) bool { return c.Series == a.Series })
-		all := append([]int{a.Next.Workers}, a.Next.Beside...)
+		all := append([]int{a.Next.Workers}, a.Next.Neighbours...)
 		keys := []string{counts(all...)}
 		if i >= 0 {
 			keys = append(keys, distinguishing(curves, i)...)

@@ -134,7 +134,7 @@ func (r *Reader) Enough(ctx context.Context, o Wish) (*Needed, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := sensitivity.Of(obs, sensitivity.Options{Measure: of, Factors: keys, Epsilon: o.Loss, Mix: o.Mix, Exhausted: exhausted, Warnings: warnings})
+	list, err := sensitivity.Analyse(obs, sensitivity.Options{Measure: of, Factors: keys, Epsilon: o.Loss, Mix: o.Mix, Exhausted: exhausted, Warnings: warnings})
 	if err != nil {
 		return nil, err
 	}

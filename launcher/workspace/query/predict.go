@@ -79,7 +79,7 @@ func (r *Reader) Predict(ctx context.Context, o Prediction) (*Analysis, []*predi
 			answer.Refused, answer.Next = why+": it does not fit", "another layout: more tp or pp, a smaller micro_batch, or checkpointing"
 			answer.Rate, answer.Step = nil, nil
 		}
-		answer.Doubts = append(answer.Doubts, one.doubts...)
+		answer.Caveats = append(answer.Caveats, one.doubts...)
 		answers = append(answers, answer)
 	}
 	if len(answers) == 0 && len(asked) > 0 {
@@ -101,7 +101,7 @@ func (l laidOut) ask(q predict.Question) (*predict.Answer, error) {
 	if l.refusal == nil {
 		return predict.Ask(l.Series, q)
 	}
-	return &predict.Answer{Series: l.Name, Layout: l.Values, Workers: q.Workers, Unit: l.Unit, Confidence: 0.95, Measured: []predict.Row{}, Doubts: []string{},
+	return &predict.Answer{Series: l.Name, Layout: l.Values, Workers: q.Workers, Unit: l.Unit, Confidence: 0.95, Measured: []predict.Row{}, Caveats: []string{},
 		Refused: l.refusal.Why, Next: l.refusal.Next}, nil
 }
 
@@ -141,14 +141,14 @@ func (r *Reader) layouts(ctx context.Context, o Question, kind string) (*Analysi
 	}
 	var list []laidOut
 	for _, c := range a.Curves {
-		one, err := predict.Of(c, a.Observations, kind, figure)
+		one, err := predict.NewSeries(c, a.Observations, kind, figure)
 		var refusal *predict.Refusal
 		if err != nil && !errors.As(err, &refusal) {
 			return nil, nil, &workspace.Error{Err: fmt.Errorf("series %q: %w", c.Series, err),
 				Hint: "State it: `scalebench predict --scaling weak` (the batch of each worker is fixed) or strong (the global batch is); or import the runs with --label global_batch=COLUMN or --set workload.scaling=weak."}
 		}
 		doubts := a.decisive(c.Series)
-		if c.Apart(measure.Throughput) {
+		if c.MeasuredApart(measure.Throughput) {
 			doubts = append(doubts, "the worker counts were measured at different times, and a drift of the machine would look like scaling")
 		}
 		list = append(list, laidOut{one, refusal, doubts})

@@ -15,9 +15,9 @@ import (
 // A Reader answers questions from a workspace.
 type Reader struct {
 	*workspace.Workspace
-	// Doubt is called with warnings about a study's data that the returned answer does
+	// WarnStudy is called with warnings about a study's data that the returned answer does
 	// not contain.
-	Doubt func(study string, warnings ...string)
+	WarnStudy func(study string, warnings ...string)
 }
 
 // A Question selects runs of a study, and says which measure to show along which axis.

@@ -92,7 +92,7 @@ func (r *Reader) Replicas(ctx context.Context, o Wish) (*Rated, error) {
 			if price != nil {
 				of = price(c)
 			}
-			rated.Answers = append(rated.Answers, capacity.Of(c, rated.Load, of))
+			rated.Answers = append(rated.Answers, capacity.Estimate(c, rated.Load, of))
 		}
 	}
 	if err != nil {
@@ -111,7 +111,7 @@ func (r *Reader) within(ctx context.Context, o Wish, rated *Rated, price func(sc
 	if err != nil {
 		return err
 	}
-	if rated.Answers = capacity.Within(along.Curves, rated.Curves, *o.Limit, rated.Load, price); len(rated.Answers) == 0 {
+	if rated.Answers = capacity.WithinLimit(along.Curves, rated.Curves, *o.Limit, rated.Load, price); len(rated.Answers) == 0 {
 		return &workspace.Error{Err: fmt.Errorf("no run of study %q says which rates keep %s: none was measured at a rate (open loop), and the latencies of closed loops are not what callers see", rated.Study, o.Limit),
 			Hint: fmt.Sprintf("Set %s in [workload], or %s, which searches the largest rate within it, and run the study again.", capacity.Rates(o.Rate/4, o.Rate/2, o.Rate), o.Limit.TOML())}
 	}
@@ -133,9 +133,9 @@ func (r *Reader) completeRate(ctx context.Context, o Wish, a *Analysis, list []c
 		if more != nil {
 			more.completeReplicas(ctx, a, one)
 		}
-		one.Doubt(a.decisive(one.Series))
+		one.AddCaveats(a.decisive(one.Series))
 		if i := slices.IndexFunc(a.Curves, func(c scaling.Curve) bool { return c.Series == one.Series }); i >= 0 && imported {
-			one.DoubtEqual(a.Curves[i])
+			one.AddEqualRatesCaveat(a.Curves[i])
 		}
 	}
 	return nil
@@ -149,13 +149,13 @@ func (m *measuring) completeReplicas(ctx context.Context, a *Analysis, one *capa
 	}
 	most := m.upTo(ctx, one.From, n.Replicas)
 	if n.Replicas > most {
-		one.Doubts = append(one.Doubts, fmt.Sprintf("The study cannot be planned with more than %s there.", number.Count(most, "replica")))
+		one.Caveats = append(one.Caveats, fmt.Sprintf("The study cannot be planned with more than %s there.", number.Count(most, "replica")))
 		if n.Replicas = most; most <= one.From {
 			one.Next = nil
 			return
 		}
 	}
-	keys := []string{counts(append([]int{n.Replicas}, n.Beside...)...)}
+	keys := []string{counts(append([]int{n.Replicas}, n.Neighbours...)...)}
 	if len(n.Rates) > 0 {
 		keys = append(keys, "workload."+strings.Replace(capacity.Rates(n.Rates...), " = ", "=", 1))
 	}

@@ -126,7 +126,7 @@ func (r *Reader) frames(ctx context.Context, a *Analysis, o Question) ([]report.
 		if err != nil {
 			return nil, err
 		}
-		add("along-"+Slug(along.Axis), "Along "+along.Axis, along.Curves, frame.Beside())
+		add("along-"+Slug(along.Axis), "Along "+along.Axis, along.Curves, frame.Siblings())
 	}
 	return list, nil
 }

@@ -90,7 +90,7 @@ func (r *Reader) observations(ctx context.Context, o Selection) ([]scaling.Obser
 		return nil, nil, r.Missing(ctx, filter.Study, err)
 	}
 	if len(list) == 0 {
-		r.Doubt(filter.Study, warnings...)
+		r.WarnStudy(filter.Study, warnings...)
 		return nil, nil, &workspace.Error{Err: errors.New("no good run matches"), Hint: "`scalebench runs` lists all runs."}
 	}
 	return list, warnings, nil

@@ -162,7 +162,7 @@ func kept(obs []scaling.Observation, name string) (measure.Measure, error) {
 			if _, ok := obs[i].Value(candidate); ok {
 				return m, nil
 			}
-			for _, p := range m.Within(obs[i].Places) {
+			for _, p := range m.FilterPlaces(obs[i].Places) {
 				if _, ok := p.Values[candidate]; ok {
 					return m, nil
 				}

@@ -98,10 +98,10 @@ type Candidate struct {
 
 // Next is the measurement that would help most.
 type Next struct {
-	Workers int    `json:"workers"`
-	Runs    int    `json:"runs"`   // how many more
-	Beside  []int  `json:"beside"` // worker counts to measure again in the same blocks, for comparison; never null
-	Why     string `json:"why"`
+	Workers    int    `json:"workers"`
+	Runs       int    `json:"runs"`   // how many more
+	Neighbours []int  `json:"beside"` // worker counts to measure again in the same blocks, for comparison; never null
+	Why        string `json:"why"`
 	// AfterRepair reports that the runs help only once the cause of a warning is removed.
 	AfterRepair bool `json:"-"`
 	// Command is the command line that makes the measurement; "": unknown. Package advice leaves
@@ -134,8 +134,8 @@ type Advice struct {
 	Equivalent  []int       `json:"equivalent"` // worker counts within 2 % of the answer; never null
 	// Unproven are worker counts that have too few runs to be compared with the answer, or with a
 	// limit, and are so close to it that more runs may change the answer.
-	Unproven []int            `json:"-"`
-	Doubts   []decision.Doubt `json:"doubts"` // never null
+	Unproven []int             `json:"-"`
+	Caveats  []decision.Caveat `json:"doubts"` // never null
 	// Reason is two sentences: the answer, and what limits scaling further.
 	Reason    [2]string `json:"reason"`
 	Objective string    `json:"objective"` // the question in words
@@ -206,7 +206,7 @@ type study struct {
 	runs      map[int][]*scaling.Observation // runs of the series, by worker count
 	law       *predict.Law                   // the fitted model; nil: too few runs for it, or no model fits
 	sketch    *carrier                       // a model fitted to however few runs there are; nil: none fits
-	data      []decision.Doubt               // warnings about the runs that can change the answer
+	data      []decision.Caveat              // warnings about the runs that can change the answer
 	edge      *Estimate                      // throughput that law gives for its largest measured count; nil: none
 	nodeSize  int                            // workers that fill a node; 0: unknown
 	oneNode   bool                           // all counts, more than one, were measured on a single node
@@ -214,7 +214,7 @@ type study struct {
 	misses    misses
 	lost      float64  // smallest global batch at which half of the runs or more miss the target; +Inf: none
 	lostRuns  string   // how many runs missed it there, in words
-	beside    beside   // time on the training clock outside steps
+	beside    overhead // time on the training clock outside steps
 	timeless  string   // why no candidate has a time; "": candidates have times
 	slowStart *float64 // seconds of initialisation at the largest count that recorded it
 	started   bool     // all points with a time to the target recorded their initialisation
@@ -233,7 +233,7 @@ func Advise(c scaling.Curve, obs []scaling.Observation, o Options) (*Advice, err
 	}
 	s := &study{o: o, curve: &c, obs: obs, misses: newMisses(o.Confidence), lost: math.Inf(1), runs: map[int][]*scaling.Observation{}}
 	s.Advice = Advice{Series: c.Series, Scaling: c.Scaling, Sample: c.Sample, Base: c.Base.Row(), Confidence: o.Confidence,
-		Candidates: []Candidate{}, Law: []string{}, Warnings: []string{}, Undecided: []Contender{}, Equivalent: []int{}, Doubts: []decision.Doubt{}}
+		Candidates: []Candidate{}, Law: []string{}, Warnings: []string{}, Undecided: []Contender{}, Equivalent: []int{}, Caveats: []decision.Caveat{}}
 	if o.Figure != nil {
 		s.Measure, s.unit, s.lower = o.Figure.Name, o.Figure.Unit, o.Figure.Better == measure.Lower
 	}
@@ -252,7 +252,7 @@ func Advise(c scaling.Curve, obs []scaling.Observation, o Options) (*Advice, err
 		}
 	}
 	for _, text := range scaling.DecisiveIn([]scaling.Curve{c}, o.Warnings...) {
-		s.data = append(s.data, decision.Doubt{Kind: decision.Data, Text: text, Changes: true})
+		s.data = append(s.data, decision.Caveat{Kind: decision.Data, Text: text, Changes: true})
 	}
 	s.limited = o.Deadline > 0 || o.Budget > 0 || o.MinEfficiency > 0
 	s.place()

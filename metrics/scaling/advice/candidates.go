@@ -185,7 +185,7 @@ func (s *study) efficiency(workers int, p Estimate) *Estimate {
 // runs that reach the target. It also sets the initialisation time, from the largest worker count
 // that recorded one.
 func (s *study) clock() {
-	var runs []runBeside
+	var runs []runOverhead
 	for _, p := range s.curve.Points {
 		var init []float64
 		for _, o := range s.runs[p.Workers] {
@@ -195,7 +195,7 @@ func (s *study) clock() {
 			seconds, x := o.Known(s.Goal), o.Known(measure.Throughput)
 			samples, _, _ := s.outcome(o)
 			if seconds != nil && x != nil && samples > 0 && *seconds > 0 && *x > 0 && globalBatch(o) < s.lost {
-				runs = append(runs, runBeside{float64(p.Workers), *seconds - samples / *x, *seconds})
+				runs = append(runs, runOverhead{float64(p.Workers), *seconds - samples / *x, *seconds})
 			}
 		}
 		if len(init) > 0 {
@@ -203,7 +203,7 @@ func (s *study) clock() {
 			s.slowStart = &m
 		}
 	}
-	s.beside = fitBeside(runs, s.o.Confidence)
+	s.beside = fitOverhead(runs, s.o.Confidence)
 	s.started = s.Goal != ""
 	for i := range s.curve.Points {
 		p := &s.curve.Points[i]

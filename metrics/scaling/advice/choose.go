@@ -57,7 +57,7 @@ func (s *study) asked() (limits []limit, words []string) {
 func (s *study) choose() {
 	if len(s.Candidates) == 0 {
 		s.nothing()
-		s.Doubts = append(s.Doubts, s.data...)
+		s.Caveats = append(s.Caveats, s.data...)
 		for _, d := range s.data {
 			s.Reason[1] += " " + strings.ToUpper(d.Text[:1]) + d.Text[1:] + "."
 		}
@@ -121,7 +121,7 @@ func (s *study) byLimits(limits []limit, words []string) {
 		doubts = append(doubts, *d)
 	}
 	decide := func(upTo int, measured bool) (decision.Result, *Candidate) {
-		return s.decideWithin(limits, doubts, upTo, measured)
+		return s.decideUpTo(limits, doubts, upTo, measured)
 	}
 	r, chosen := decide(largest, false)
 	if chosen == nil && s.law != nil && s.law.HoldOut != nil && s.law.HoldOut.Missed() {
@@ -137,10 +137,10 @@ func (s *study) byLimits(limits []limit, words []string) {
 		s.Beyond = &c.Workers
 		farther = fmt.Sprintf("; %d may (%s): measure %d first", c.Workers, s.odds(c), min(2*largest, c.Workers))
 	}
-	if s.o.MinEfficiency > 0 && chosen != nil && slices.ContainsFunc(doubts, func(d decision.Doubt) bool { return d.Changes && d.Text == apart }) {
+	if s.o.MinEfficiency > 0 && chosen != nil && slices.ContainsFunc(doubts, func(d decision.Caveat) bool { return d.Changes && d.Text == apart }) {
 		// An efficiency compares worker counts. If they were measured at different times, a
 		// change of the machine may explain all of the difference.
-		s.Doubts = append(s.Doubts, r.Doubts...)
+		s.Caveats = append(s.Caveats, r.Caveats...)
 		s.Reason = [2]string{s.shown(words) + ": " + apart + ".", s.Limits.sentence}
 		s.Beyond = nil
 		return
@@ -161,8 +161,8 @@ func (s *study) byLimits(limits []limit, words []string) {
 	if r.Passed >= 0 && better(&s.Candidates[r.Passed], chosen) {
 		passed = &s.Candidates[r.Passed]
 	}
-	s.doubtChoice(chosen, passed)
-	s.Provisional = s.Provisional || slices.ContainsFunc(s.Doubts, func(d decision.Doubt) bool { return d.Changes })
+	s.addCaveats(chosen, passed)
+	s.Provisional = s.Provisional || slices.ContainsFunc(s.Caveats, func(d decision.Caveat) bool { return d.Changes })
 	more, odds, use := "", "", "Use "
 	if s.Provisional {
 		use = "Provisional: use "
@@ -179,9 +179,9 @@ func (s *study) byLimits(limits []limit, words []string) {
 	s.Reason = [2]string{fmt.Sprintf("%s%s, %s to %s %s%s: %s%s%s.%s", use, number.Count(chosen.Workers, "worker"), best, s.does(), list(words), odds, s.figures(chosen), more, farther, s.Uncertain()), s.Limits.sentence}
 }
 
-// decideWithin decides between the candidates up to a worker count. If measured is true, only
+// decideUpTo decides between the candidates up to a worker count. If measured is true, only
 // measured candidates can be chosen. The candidate is nil if none is.
-func (s *study) decideWithin(limits []limit, doubts []decision.Doubt, upTo int, measured bool) (decision.Result, *Candidate) {
+func (s *study) decideUpTo(limits []limit, doubts []decision.Caveat, upTo int, measured bool) (decision.Result, *Candidate) {
 	q := s.question(limits, doubts, upTo)
 	for i := range q.Options {
 		if measured && !q.Options[i].Measured {
@@ -195,17 +195,17 @@ func (s *study) decideWithin(limits []limit, doubts []decision.Doubt, upTo int, 
 	return r, &s.Candidates[r.Chosen]
 }
 
-// doubtChoice adds the doubts that could make another count the answer.
-func (s *study) doubtChoice(chosen, passed *Candidate) {
+// addCaveats adds the doubts that could make another count the answer.
+func (s *study) addCaveats(chosen, passed *Candidate) {
 	switch {
 	case chosen.Basis == Extrapolated:
-		s.Doubts = append(s.Doubts, decision.Doubt{Kind: decision.Beyond, Changes: true,
+		s.Caveats = append(s.Caveats, decision.Caveat{Kind: decision.Beyond, Changes: true,
 			Text: fmt.Sprintf("%s were not measured, and a limit may lie beyond the %d that were", number.Count(chosen.Workers, "worker"), s.largest())})
 	case passed != nil && s.mayBeFaster(passed, chosen):
 		s.Undecided = append(s.Undecided, Contender{passed.Workers, *passed.Keeps})
 		s.Provisional = true
 	case chosen.Keeps == nil && !s.withoutScatter(chosen):
-		s.Doubts = append(s.Doubts, decision.Doubt{Kind: decision.FewRuns, Changes: true,
+		s.Caveats = append(s.Caveats, decision.Caveat{Kind: decision.FewRuns, Changes: true,
 			Text: fmt.Sprintf("an interval needs %d runs, and %s", fewRuns, s.have(chosen.Workers, chosen.Runs))})
 	}
 }
@@ -255,8 +255,8 @@ func (s *study) rival(chosen *Candidate) string {
 
 // question returns the candidates in the form that package decision takes. A measured candidate
 // without an interval from runs or a model is taken to meet the limits if its medians do.
-func (s *study) question(limits []limit, doubts []decision.Doubt, upTo int) decision.Question {
-	q := decision.Question{Limits: true, UpTo: upTo, Doubts: doubts, Sure: s.o.Sure,
+func (s *study) question(limits []limit, doubts []decision.Caveat, upTo int) decision.Question {
+	q := decision.Question{Limits: true, UpTo: upTo, Caveats: doubts, Sure: s.o.Sure,
 		Beats: func(i, j int) bool { return s.beats(&s.Candidates[i], &s.Candidates[j]) }}
 	yes, no := 1.0, 0.0
 	for i := range s.Candidates {
@@ -353,7 +353,7 @@ func (s *study) undecided(words []string) string {
 		}
 	}
 	if sure == nil || sure == may {
-		return s.none(words)
+		return s.noneMeetsLimits(words)
 	}
 	is := "are"
 	if sure.Workers == 1 {
@@ -367,10 +367,10 @@ func (s *study) shown(words []string) string {
 	return "No worker count is shown to " + s.does() + " " + list(words)
 }
 
-// none returns the sentence for the case that no candidate meets the limits. With several limits
+// noneMeetsLimits returns the sentence for the case that no candidate meets the limits. With several limits
 // that exclude each other, it names a count for each. Otherwise it names the count that comes
 // closest: to a limit that no count meets, else to the first one.
-func (s *study) none(words []string) string {
+func (s *study) noneMeetsLimits(words []string) string {
 	what := s.shown(words)
 	if s.timeless != "" && (s.o.Deadline > 0 || s.o.Budget > 0) {
 		return what + ": " + s.timeless + "."

@@ -154,7 +154,7 @@ func TestProvisionalHasNext(t *testing.T) {
 			if !a.Provisional || a.Next == nil {
 				t.Fatalf("provisional %v, next %+v", a.Provisional, a.Next)
 			}
-			if n := a.Next; n.Workers != test.workers || !slices.Equal(n.Beside, test.beside) || n.AfterRepair != test.repair {
+			if n := a.Next; n.Workers != test.workers || !slices.Equal(n.Neighbours, test.beside) || n.AfterRepair != test.repair {
 				t.Errorf("%+v", n)
 			}
 		})

@@ -57,7 +57,7 @@ var printed = regexp.MustCompile(`(?:(?:doubling from|going from) (\d+)(?: to \d
 // judgeBounds compares the printed bounds with the truth, allowing for rounding to three digits.
 func (s *score) judgeBounds(p *play, a *Advice) {
 	warned := false
-	for _, d := range a.Doubts {
+	for _, d := range a.Caveats {
 		warned = warned || d.Kind == decision.Order || d.Kind == decision.Drift
 	}
 	for _, m := range printed.FindAllStringSubmatch(a.Reason[0], -1) {

@@ -53,7 +53,7 @@ func (s *study) byDefault() {
 		return p
 	}
 	q.Over = func(i, j int) decision.Comparison { return at(i, j).comparison() }
-	q.Doubts = append(slices.Clone(s.data), s.counted()...)
+	q.Caveats = append(slices.Clone(s.data), s.counted()...)
 	r := decision.Decide(q)
 	s.take(r, func(i int) int { return points[i].Workers })
 	if r.Chosen < 0 {
@@ -68,7 +68,7 @@ func (s *study) byDefault() {
 // decision.
 func (s *study) take(r decision.Result, count func(option int) int) {
 	s.Provisional, s.Probability = r.Provisional, r.Probability
-	s.Doubts = append(s.Doubts, r.Doubts...)
+	s.Caveats = append(s.Caveats, r.Caveats...)
 	if r.Chosen >= 0 {
 		n := count(r.Chosen)
 		s.Workers = &n

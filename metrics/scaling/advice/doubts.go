@@ -15,9 +15,9 @@ import (
 // Sentences returns the two sentences of Reason as one text.
 func (a *Advice) Sentences() string { return strings.TrimSpace(a.Reason[0] + " " + a.Reason[1]) }
 
-// Doubts returns the warnings of all series. With several series, each warning names its
+// Warnings returns the warnings of all series. With several series, each warning names its
 // series.
-func Doubts(list []*Advice) []scaling.Remark {
+func Warnings(list []*Advice) []scaling.Remark {
 	var doubts []scaling.Remark
 	for _, a := range list {
 		for _, w := range a.Warnings {
@@ -46,27 +46,27 @@ const (
 	untimed = "the runs do not say when they were made, so a drift of the machine cannot be excluded"
 )
 
-// doubt returns the reason why the comparison p of points a and b may be wrong; nil if there is
+// caveat returns the reason why the comparison p of points a and b may be wrong; nil if there is
 // none.
-func (s *study) doubt(p pair, a, b *scaling.Point) *decision.Doubt {
+func (s *study) caveat(p pair, a, b *scaling.Point) *decision.Caveat {
 	switch {
 	case p.Estimate == nil:
 		return nil
 	case p.Refusal == scaling.PlanOrder:
-		return &decision.Doubt{Kind: decision.Order, Text: apart, Changes: true}
+		return &decision.Caveat{Kind: decision.Order, Text: apart, Changes: true}
 	case p.Refusal == scaling.Drifting:
-		return &decision.Doubt{Kind: decision.Drift, Text: "the machine drifted while the worker counts were measured: " + p.Why, Changes: true}
+		return &decision.Caveat{Kind: decision.Drift, Text: "the machine drifted while the worker counts were measured: " + p.Why, Changes: true}
 	case p.Refusal == scaling.FewRuns && p.speed == nil:
-		return &decision.Doubt{Kind: decision.FewRuns, Text: s.tooFew(a, b, p.Why), Changes: true}
+		return &decision.Caveat{Kind: decision.FewRuns, Text: s.tooFew(a, b, p.Why), Changes: true}
 	case p.constant:
 		return s.constants()
 	case p.Refusal == scaling.TwoGroups:
-		return &decision.Doubt{Kind: decision.TwoGroups, Text: p.Why, Changes: true}
+		return &decision.Caveat{Kind: decision.TwoGroups, Text: p.Why, Changes: true}
 	case p.Refusal == scaling.Missing:
-		return &decision.Doubt{Kind: decision.Misses, Text: p.Why, Changes: true}
+		return &decision.Caveat{Kind: decision.Misses, Text: p.Why, Changes: true}
 	case p.Order == scaling.OrderUnknown:
 		near := math.Abs(math.Log(p.comparison().Value)) < math.Log(1+unseen)
-		return &decision.Doubt{Kind: decision.Order, Text: untimed, Changes: near}
+		return &decision.Caveat{Kind: decision.Order, Text: untimed, Changes: near}
 	}
 	return nil
 }
@@ -88,7 +88,7 @@ func (s *study) withoutScatter(c *Candidate) bool {
 
 // constants returns the doubt about counts whose runs all have the same speed; nil if there are
 // none.
-func (s *study) constants() *decision.Doubt {
+func (s *study) constants() *decision.Caveat {
 	var counts []string
 	last, what := 0, s.rate()
 	for i := range s.curve.Points {
@@ -107,7 +107,7 @@ func (s *study) constants() *decision.Doubt {
 	if len(counts) == 1 {
 		of = number.Count(last, "worker")
 	}
-	return &decision.Doubt{Kind: decision.Constant, Changes: true,
+	return &decision.Caveat{Kind: decision.Constant, Changes: true,
 		Text: fmt.Sprintf("all runs of %s have exactly the same %s, so there is no interval: check whether the values were copied or rounded", of, what)}
 }
 
@@ -131,7 +131,7 @@ func (s *study) have(workers, runs int) string {
 
 // counted returns a doubt if so few counts were measured that another one, which could be
 // measured, may be better; nil otherwise.
-func (s *study) counted() []decision.Doubt {
+func (s *study) counted() []decision.Caveat {
 	full := 0
 	for _, c := range s.Candidates {
 		if f := c.main(); c.Basis == Measured && f != nil && f.Low != nil {
@@ -148,17 +148,17 @@ func (s *study) counted() []decision.Doubt {
 	case 1:
 		have = "one worker count has"
 	}
-	return []decision.Doubt{{Kind: decision.FewCounts, Text: fmt.Sprintf("%s the %d runs of an interval, and %d are needed to see how the curve runs", have, fewRuns, fewCounts), Changes: true}}
+	return []decision.Caveat{{Kind: decision.FewCounts, Text: fmt.Sprintf("%s the %d runs of an interval, and %d are needed to see how the curve runs", have, fewRuns, fewCounts), Changes: true}}
 }
 
 // ordered returns the doubts about an answer within limits that follow from when the runs were
 // made. If time is true, a trend over the whole study counts too, because times change with it.
-func (s *study) ordered(time bool) (list []decision.Doubt) {
-	add := func(d *decision.Doubt) {
+func (s *study) ordered(time bool) (list []decision.Caveat) {
+	add := func(d *decision.Caveat) {
 		if d == nil || d.Kind != decision.Order && d.Kind != decision.Drift {
 			return
 		}
-		i := slices.IndexFunc(list, func(e decision.Doubt) bool { return e.Kind == d.Kind && e.Text == d.Text })
+		i := slices.IndexFunc(list, func(e decision.Caveat) bool { return e.Kind == d.Kind && e.Text == d.Text })
 		if i < 0 {
 			list = append(list, *d)
 		} else {
@@ -173,14 +173,14 @@ func (s *study) ordered(time bool) (list []decision.Doubt) {
 		}
 		if before != nil {
 			pair := s.over(p, before)
-			d := s.doubt(pair, p, before)
+			d := s.caveat(pair, p, before)
 			if d != nil && d.Text == untimed {
 				d.Changes = false
 			}
 			add(d)
 			for _, f := range pair.Drift {
 				if f.Link == scaling.DriftTrend && time {
-					add(&decision.Doubt{Kind: decision.Drift, Changes: s.tight(f.Change),
+					add(&decision.Caveat{Kind: decision.Drift, Changes: s.tight(f.Change),
 						Text: fmt.Sprintf("throughput changed by %s while the study ran, and times change with it", percent(math.Abs(f.Change)))})
 				}
 			}
@@ -209,7 +209,7 @@ func (s *study) tight(change float64) bool {
 // that may be better. It begins with a space, and is "" if the answer is not provisional.
 func (a *Advice) Uncertain() string {
 	var why []string
-	for _, d := range a.Doubts {
+	for _, d := range a.Caveats {
 		if d.Changes {
 			why = append(why, d.Text)
 		}

@@ -81,7 +81,7 @@ func (s *study) fit() error {
 		return nil
 	}
 	var refusal *predict.Refusal
-	series, err := predict.Of(*s.curve, s.obs, kind, nil)
+	series, err := predict.NewSeries(*s.curve, s.obs, kind, nil)
 	if err == nil && series.Unit == measure.RateUnit(s.curve.Sample) {
 		s.sketch = &carrier{series: series}
 		s.sketch.law, err = predict.Fit(series.Study, s.o.Confidence)
@@ -89,7 +89,7 @@ func (s *study) fit() error {
 	if err != nil {
 		s.sketch = nil
 	}
-	if why := s.tooLittle(); why != "" {
+	if why := s.missingData(); why != "" {
 		s.Refused = why
 		return nil
 	}
@@ -116,8 +116,8 @@ func (s *study) fit() error {
 	return nil
 }
 
-// tooLittle says what is missing to trust the fitted model; "" if nothing is.
-func (s *study) tooLittle() string {
+// missingData says what is missing to trust the fitted model; "" if nothing is.
+func (s *study) missingData() string {
 	enough, tier, measured := 0, 0, 0
 	for _, p := range s.curve.Points {
 		runs := len(p.Of(measure.Throughput).Values)

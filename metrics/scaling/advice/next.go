@@ -17,8 +17,8 @@ func (s *study) next() {
 	}
 	for _, find := range []func() *Next{s.remeasure, s.fillIn, s.confirm, s.compare, s.open, s.widen, s.smaller, s.again} {
 		if s.Next = find(); s.Next != nil {
-			if s.Next.Beside == nil {
-				s.Next.Beside = []int{}
+			if s.Next.Neighbours == nil {
+				s.Next.Neighbours = []int{}
 			}
 			return
 		}
@@ -97,7 +97,7 @@ func (s *study) nextTo(workers int) []int {
 // two groups and the median may be in either.
 func (s *study) remeasure() *Next {
 	why := ""
-	for _, d := range s.Doubts {
+	for _, d := range s.Caveats {
 		switch {
 		case !d.Changes || why != "":
 		case d.Kind == decision.Order || d.Kind == decision.Drift:
@@ -124,7 +124,7 @@ func (s *study) withNeighbours(why string) *Next {
 		return nil
 	}
 	n := &Next{Workers: r, Runs: fewRuns, Why: why}
-	n.Beside = slices.Concat(measured[max(0, i-1):i], measured[i+1:min(len(measured), i+2)])
+	n.Neighbours = slices.Concat(measured[max(0, i-1):i], measured[i+1:min(len(measured), i+2)])
 	return n
 }
 
@@ -148,7 +148,7 @@ func (s *study) smaller() *Next {
 	if node := s.node(); n > node {
 		n = n / node * node
 	}
-	return &Next{Workers: n, Runs: fewRuns, Beside: counts, Why: "a single worker count shows nothing about scaling"}
+	return &Next{Workers: n, Runs: fewRuns, Neighbours: counts, Why: "a single worker count shows nothing about scaling"}
 }
 
 // again suggests to repeat the answer and its neighbours if the answer is provisional and nothing
@@ -157,7 +157,7 @@ func (s *study) again() *Next {
 	switch {
 	case !s.Provisional:
 		return nil
-	case slices.ContainsFunc(s.Doubts, func(d decision.Doubt) bool { return d.Changes && d.Kind == decision.Data }):
+	case slices.ContainsFunc(s.Caveats, func(d decision.Caveat) bool { return d.Changes && d.Kind == decision.Data }):
 		n := s.withNeighbours("first remove the cause of the warning; more runs like these would not change the answer")
 		if n != nil {
 			n.AfterRepair = true
@@ -170,7 +170,7 @@ func (s *study) again() *Next {
 // fillIn suggests the runs that are missing for intervals, if a doubt says that they can change
 // the answer.
 func (s *study) fillIn() *Next {
-	if !slices.ContainsFunc(s.Doubts, func(d decision.Doubt) bool { return d.Changes && d.Kind == decision.FewRuns }) && !s.Ranking {
+	if !slices.ContainsFunc(s.Caveats, func(d decision.Caveat) bool { return d.Changes && d.Kind == decision.FewRuns }) && !s.Ranking {
 		return nil
 	}
 	lacking := map[int]int{} // runs by worker count
@@ -198,11 +198,11 @@ func (s *study) fillIn() *Next {
 	n := &Next{Workers: most, Runs: lacking[most], Why: fmt.Sprintf("an interval needs %d runs%s; it has %d", fewRuns, s.reaching(), useful)}
 	for _, o := range s.Candidates {
 		if lacking[o.Workers] > 0 && o.Workers != most {
-			n.Beside = append(n.Beside, o.Workers)
+			n.Neighbours = append(n.Neighbours, o.Workers)
 		}
 	}
-	if n.Beside == nil {
-		n.Beside = s.nextTo(most)
+	if n.Neighbours == nil {
+		n.Neighbours = s.nextTo(most)
 	}
 	return n
 }
@@ -233,13 +233,13 @@ func (s *study) reaching() string {
 func (s *study) confirm() *Next {
 	if largest := s.largest(); s.Beyond != nil {
 		n := min(2*largest, *s.Beyond)
-		return &Next{Workers: n, Runs: fewRuns, Beside: s.nextTo(n), Why: fmt.Sprintf("a limit not seen up to %d workers may appear there; do not count on %d before that", largest, *s.Beyond)}
+		return &Next{Workers: n, Runs: fewRuns, Neighbours: s.nextTo(n), Why: fmt.Sprintf("a limit not seen up to %d workers may appear there; do not count on %d before that", largest, *s.Beyond)}
 	}
 	if s.Workers == nil {
 		return nil
 	}
 	if c := s.candidate(*s.Workers); c != nil && c.Basis != Measured {
-		return &Next{Workers: c.Workers, Runs: fewRuns, Beside: s.nextTo(c.Workers), Why: "it is recommended but was not measured"}
+		return &Next{Workers: c.Workers, Runs: fewRuns, Neighbours: s.nextTo(c.Workers), Why: "it is recommended but was not measured"}
 	}
 	return nil
 }
@@ -265,7 +265,7 @@ func (s *study) compare() *Next {
 		half := math.Max(math.Log(of.Belief.High/of.Value), math.Log(of.Value/of.Belief.Low))
 		more = decision.More(runs, half, distance, s.o.Confidence)
 	}
-	return &Next{Workers: c.Workers, Runs: more, Beside: []int{*s.Workers},
+	return &Next{Workers: c.Workers, Runs: more, Neighbours: []int{*s.Workers},
 		Why: fmt.Sprintf("%s; %s of each would tell more", s.contender(c), number.Count(more, "more run"))}
 }
 
@@ -312,7 +312,7 @@ func (s *study) open() *Next {
 	if open.Basis == Measured {
 		n.Runs = decision.More(open.Runs, 1, 0, s.o.Confidence)
 	} else {
-		n.Beside = s.nextTo(open.Workers)
+		n.Neighbours = s.nextTo(open.Workers)
 	}
 	return n
 }
@@ -320,13 +320,13 @@ func (s *study) open() *Next {
 // widen suggests a count that was not measured and may be better.
 func (s *study) widen() *Next {
 	limits, _ := s.asked()
-	few := slices.ContainsFunc(s.Doubts, func(d decision.Doubt) bool { return d.Kind == decision.FewCounts })
+	few := slices.ContainsFunc(s.Caveats, func(d decision.Caveat) bool { return d.Kind == decision.FewCounts })
 	n := s.unmeasured()
 	if n == 0 || s.timeless != "" && len(limits) > 0 && (s.o.Deadline > 0 || s.o.Budget > 0) {
 		return nil
 	}
 	at := func(workers int, why string) *Next {
-		return &Next{Workers: workers, Runs: fewRuns, Beside: s.nextTo(workers), Why: why}
+		return &Next{Workers: workers, Runs: fewRuns, Neighbours: s.nextTo(workers), Why: why}
 	}
 	largest := s.largest()
 	switch {

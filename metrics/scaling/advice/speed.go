@@ -13,7 +13,7 @@ import (
 // A pair compares the speeds of two measured worker counts, the first divided by the second.
 type pair struct {
 	*scaling.Ratio                  // of the speeds, from runs that reach the target if times decide; its estimate is nil if unknown
-	doubt          *decision.Doubt  // why the comparison may be wrong; nil: nothing known
+	doubt          *decision.Caveat // why the comparison may be wrong; nil: nothing known
 	speed          *decision.Belief // the ratio with its interval, or with the model's error if there are too few runs; nil: no interval
 	constant       bool             // all runs of a count have the same value, so that there is no interval
 	success        decision.Belief  // ratio of the shares of runs that reach the target
@@ -54,7 +54,7 @@ func (s *study) over(a, b *scaling.Point) pair {
 		p.speed = s.borrowed(a, b, e.Value)
 	}
 	p.overlaps = overlap(x, y, math.Pow(kneeGain, -p.doublings))
-	p.doubt = s.doubt(p, a, b)
+	p.doubt = s.caveat(p, a, b)
 	return p
 }
 
@@ -103,7 +103,7 @@ func (p pair) comparison() decision.Comparison {
 		return decision.Comparison{}
 	}
 	price := math.Pow(kneeGain, -p.doublings) * p.success.Value
-	c := decision.Comparison{Value: p.Estimate.Value * price, Doubt: p.doubt, Overlaps: p.overlaps}
+	c := decision.Comparison{Value: p.Estimate.Value * price, Caveat: p.doubt, Overlaps: p.overlaps}
 	if p.speed != nil {
 		b := p.speed.Times(p.success).Scale(math.Pow(kneeGain, -p.doublings))
 		c.Belief = &b

@@ -57,7 +57,7 @@ type Answer struct {
 	CostPerHour    *float64 `json:"cost_per_hour"`
 	CostPerMillion *float64 `json:"cost_per_million"`
 
-	Doubts []string `json:"doubts,omitempty"`
+	Caveats []string `json:"doubts,omitempty"`
 	// Warnings are about the runs. Package capacity leaves them empty.
 	Warnings []string `json:"warnings"`
 	Why      string   `json:"why,omitempty"` // why there is no answer
@@ -71,11 +71,11 @@ type Contender struct {
 
 // Next is the most useful next measurement.
 type Next struct {
-	Replicas int       `json:"replicas"`
-	Beside   []int     `json:"beside"` // also measured again in the same blocks, for comparison; never null
-	Rates    []float64 `json:"rates"`  // requests/s requests/s to measure at; never null; empty: search for the highest rate within the limit
-	Why      string    `json:"why"`
-	Command  string    `json:"command"` // command that measures it; "": unknown. Package capacity leaves it empty
+	Replicas   int       `json:"replicas"`
+	Neighbours []int     `json:"beside"` // also measured again in the same blocks, for comparison; never null
+	Rates      []float64 `json:"rates"`  // requests/s requests/s to measure at; never null; empty: search for the highest rate within the limit
+	Why        string    `json:"why"`
+	Command    string    `json:"command"` // command that measures it; "": unknown. Package capacity leaves it empty
 }
 
 // A Load is a demand in requests/s. Samples is the number of samples per request, the
@@ -102,9 +102,9 @@ func LoadOf(rate float64, runs []scaling.Observation, open bool) Load {
 	return Load{rate, slices.Min(batches)}
 }
 
-// stands returns how many requests of the demand one request of the curve replaces, because the
+// requestsPerRequest returns how many requests of the demand one request of the curve replaces, because the
 // curve's batch is larger; 0: unknown.
-func (l Load) stands(c scaling.Curve) float64 {
+func (l Load) requestsPerRequest(c scaling.Curve) float64 {
 	if l.Samples == 0 {
 		return 1
 	}
@@ -116,28 +116,28 @@ func (l Load) stands(c scaling.Curve) float64 {
 // given. With more replicas, shared resources may limit them.
 const most = 4
 
-// Of returns the answer for one series of runs with different numbers of replicas. price
+// Estimate returns the answer for one series of runs with different numbers of replicas. price
 // returns the hourly cost of a number of replicas; nil without prices.
-func Of(c scaling.Curve, load Load, price func(replicas int) (float64, error)) Answer {
+func Estimate(c scaling.Curve, load Load, price func(replicas int) (float64, error)) Answer {
 	measured, why := withInterval(c)
 	limit, _ := c.Parameters["workload.limit"].(string)
 	return answer(c, measured, why, load, limit, price)
 }
 
-// DoubtEqual makes the answer provisional if all runs that it rests on have the same rate. Callers
+// AddEqualRatesCaveat makes the answer provisional if all runs that it rests on have the same rate. Callers
 // use it for imported runs: a search tries the same rates in each run, and may find equal ones.
-func (a *Answer) DoubtEqual(c scaling.Curve) {
+func (a *Answer) AddEqualRatesCaveat(c scaling.Curve) {
 	for i := range c.Points {
 		if p := &c.Points[i]; p.Workers == a.From && p.Of(measure.RateWithinLimit).Constant() {
 			a.Keeps = nil
-			a.Doubt([]string{fmt.Sprintf("all runs of %s have exactly the same rate, so there is no interval: check whether the values were copied or rounded", counted(a.From))})
+			a.AddCaveats([]string{fmt.Sprintf("all runs of %s have exactly the same rate, so there is no interval: check whether the values were copied or rounded", counted(a.From))})
 		}
 	}
 }
 
 func answer(c scaling.Curve, measured []carried, why string, load Load, limit string, price func(replicas int) (float64, error)) Answer {
 	a := Answer{Series: c.Series, Limit: limit, Demand: load.Rate, Samples: load.Samples, Undecided: []Contender{}, Warnings: []string{}}
-	stands := load.stands(c)
+	stands := load.requestsPerRequest(c)
 	demand := load.Rate / stands
 	switch {
 	case stands == 0:
@@ -175,11 +175,11 @@ func answer(c scaling.Curve, measured []carried, why string, load Load, limit st
 		if l, err := measure.ParseLimit(limit); err == nil && len(l.Seconds) > 0 && together > slices.Min(slices.Collect(maps.Values(l.Seconds))) {
 			doubt += " and is more than the limit"
 		}
-		a.Doubts = append(a.Doubts, doubt+".")
+		a.Caveats = append(a.Caveats, doubt+".")
 	}
 	if price != nil {
 		if hour, err := price(a.Replicas); err != nil {
-			a.Doubts = append(a.Doubts, "No cost: "+err.Error()+".")
+			a.Caveats = append(a.Caveats, "No cost: "+err.Error()+".")
 		} else {
 			million := hour / 3600 / load.Rate * 1e6
 			a.CostPerHour, a.CostPerMillion = &hour, &million
@@ -228,14 +228,14 @@ func (a *Answer) decide(measured []carried, demand float64) (decision.Result, ca
 	return r, chosen
 }
 
-// Doubt makes the answer provisional because of warnings about the runs that can change it.
-func (a *Answer) Doubt(because []string) {
+// AddCaveats makes the answer provisional because of warnings about the runs that can change it.
+func (a *Answer) AddCaveats(because []string) {
 	if a.Replicas == 0 || len(because) == 0 {
 		return
 	}
 	a.Because, a.Provisional = append(a.Because, because...), true
 	if a.Next == nil {
-		a.Next = &Next{Replicas: a.Replicas, Beside: []int{}, Rates: []float64{}, Why: "first remove the cause of the warning; more runs like these would not change the answer"}
+		a.Next = &Next{Replicas: a.Replicas, Neighbours: []int{}, Rates: []float64{}, Why: "first remove the cause of the warning; more runs like these would not change the answer"}
 	}
 }
 
@@ -245,7 +245,7 @@ func (a *Answer) undecided(measured []carried, demand float64) {
 	a.AtLeast = 0
 	if last.low == 0 {
 		a.Why = fmt.Sprintf("no measured rate is shown to keep the limit with %s; measure smaller ones, such as %s in [workload]", counted(a.From), Rates(demand/most, demand/2, demand))
-		a.Next = &Next{Replicas: last.replicas, Beside: []int{}, Rates: []float64{demand / most, demand / 2, demand}, Why: "no measured rate is shown to keep the limit"}
+		a.Next = &Next{Replicas: last.replicas, Neighbours: []int{}, Rates: []float64{demand / most, demand / 2, demand}, Why: "no measured rate is shown to keep the limit"}
 		return
 	}
 	farthest := rateAt(measured, most*last.replicas)
@@ -254,7 +254,7 @@ func (a *Answer) undecided(measured []carried, demand float64) {
 		odds = " (" + decision.Likely(*p) + " likely)"
 	}
 	a.Why = fmt.Sprintf("%s carried %s requests/s, and not even %d, %d times as many, are sure to carry %s%s", counted(a.From), number.Significant(a.Rate), farthest.replicas, most, number.Significant(demand), odds)
-	a.Next = &Next{Replicas: 2 * last.replicas, Beside: []int{last.replicas}, Rates: []float64{}, Why: "nearer to what is asked"}
+	a.Next = &Next{Replicas: 2 * last.replicas, Neighbours: []int{last.replicas}, Rates: []float64{}, Why: "nearer to what is asked"}
 }
 
 // next sets the measurement that could change the answer, if there is one.
@@ -262,7 +262,7 @@ func (a *Answer) next(measured []carried, demand float64) {
 	largest := measured[len(measured)-1]
 	switch {
 	case a.Replicas > largest.replicas:
-		a.Next = &Next{Replicas: a.Replicas, Beside: []int{largest.replicas}, Rates: []float64{}, Why: "it is recommended and was not measured"}
+		a.Next = &Next{Replicas: a.Replicas, Neighbours: []int{largest.replicas}, Rates: []float64{}, Why: "it is recommended and was not measured"}
 	case len(a.Undecided) > 0:
 		u := a.Undecided[len(a.Undecided)-1]
 		c := rateAt(measured, u.Replicas)
@@ -270,7 +270,7 @@ func (a *Answer) next(measured []carried, demand float64) {
 		if u.Probability != nil {
 			why += " (" + decision.Likely(*u.Probability) + " likely)"
 		}
-		a.Next = &Next{Replicas: u.Replicas, Beside: []int{}, Rates: []float64{}, Why: why}
+		a.Next = &Next{Replicas: u.Replicas, Neighbours: []int{}, Rates: []float64{}, Why: why}
 		if c.byRates {
 			a.Next.Rates = []float64{demand}
 		}
@@ -292,7 +292,7 @@ func withInterval(c scaling.Curve) (measured []carried, why string) {
 		of := p.Of(measure.RateWithinLimit)
 		m := of.Median
 		switch {
-		case m == nil && of.Lacking() > 0:
+		case m == nil && of.Censored() > 0:
 			why = fmt.Sprintf("no interval at %s: %s; set study.repeats", counted(p.Workers), of.Why)
 			continue
 		case m == nil:
@@ -360,8 +360,8 @@ func Compare(a, b Answer) int {
 // Sentence formats the proposal for people, without its command.
 func (n *Next) Sentence() string {
 	text := "Measure next: " + counted(n.Replicas)
-	if len(n.Beside) > 0 {
-		text += fmt.Sprintf(", with as many runs of %d to compare with", n.Beside[0])
+	if len(n.Neighbours) > 0 {
+		text += fmt.Sprintf(", with as many runs of %d to compare with", n.Neighbours[0])
 	}
 	if len(n.Rates) > 0 {
 		text += ", at " + Rates(n.Rates...)
@@ -424,7 +424,7 @@ func (a Answer) Sentence() string {
 	if why := a.provisionally(); why != "" {
 		text += " Provisional because " + why + "."
 	}
-	for _, d := range a.Doubts {
+	for _, d := range a.Caveats {
 		text += " " + d
 	}
 	return text

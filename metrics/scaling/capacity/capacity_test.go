@@ -54,11 +54,11 @@ func TestOf(t *testing.T) {
 		{"beyond, and it straddles", map[int]float64{2: 200}, 400, 6, 3, 2, "", "", "at least 3 are needed): 2 replicas carried 200 [190, 210] requests/s in 6 runs. Provisional because 6 replicas were not measured, at most 2 were"},
 		{"far beyond", map[int]float64{2: 200}, 2000, 0, 0, 2, "", "2 replicas carried 200 requests/s, and not even 8, 4 times as many, are sure to carry 2000", "no answer"},
 	} {
-		a := Of(curve(t, tt.carry, 6), Load{Rate: tt.demand}, func(n int) (float64, error) { return 3.6 * float64(n), nil })
+		a := Estimate(curve(t, tt.carry, 6), Load{Rate: tt.demand}, func(n int) (float64, error) { return 3.6 * float64(n), nil })
 		if a.Replicas != tt.replicas || a.AtLeast != tt.atLeast || a.From != tt.from {
 			t.Errorf("%s: %+v", tt.name, a)
 		}
-		if text := strings.Join(a.Doubts, "\n"); !strings.Contains(text, tt.doubt) || tt.doubt == "" && text != "" {
+		if text := strings.Join(a.Caveats, "\n"); !strings.Contains(text, tt.doubt) || tt.doubt == "" && text != "" {
 			t.Errorf("%s: doubts %q", tt.name, text)
 		}
 		if !strings.Contains(a.Why, tt.why) || tt.why == "" && a.Why != "" || !strings.Contains(a.Sentence(), tt.inTheSentence) {
@@ -74,11 +74,11 @@ func TestOf(t *testing.T) {
 }
 
 func TestNoAnswer(t *testing.T) {
-	few := Of(curve(t, map[int]float64{1: 100}, 3), Load{Rate: 50}, nil)
+	few := Estimate(curve(t, map[int]float64{1: 100}, 3), Load{Rate: 50}, nil)
 	if few.Replicas != 0 || !strings.Contains(few.Why, "no interval at 1 replica: ") {
 		t.Errorf("%+v", few)
 	}
-	if none := Of(scaling.Curve{Series: "native"}, Load{Rate: 50}, nil); none.Replicas != 0 || !strings.Contains(none.Why, "set workload.limit") {
+	if none := Estimate(scaling.Curve{Series: "native"}, Load{Rate: 50}, nil); none.Replicas != 0 || !strings.Contains(none.Why, "set workload.limit") {
 		t.Errorf("%+v", none)
 	}
 }
@@ -101,7 +101,7 @@ func TestBatches(t *testing.T) {
 	one, eight := curve(t, map[int]float64{1: 100, 2: 200, 3: 300}, 6), curve(t, map[int]float64{1: 30}, 6)
 	one.Parameters[measure.Batch], eight.Parameters[measure.Batch] = 1.0, 8.0
 	load := Load{220, 1}
-	list := []Answer{Of(one, load, flat(1)), Of(eight, load, flat(1))}
+	list := []Answer{Estimate(one, load, flat(1)), Estimate(eight, load, flat(1))}
 	slices.SortStableFunc(list, Compare)
 	best := list[0]
 	if best.Batch != 8 || best.SeriesDemand != 27.5 || best.Replicas != 1 || *best.CostPerHour != 1 || list[1].Replicas != 3 {
@@ -111,10 +111,10 @@ func TestBatches(t *testing.T) {
 		t.Errorf("a million requests of the demand cost %g, want %g", *best.CostPerMillion, want)
 	}
 	// Seven more samples come in 7/220 s, within 50 ms; at 100 a second in 70 ms.
-	if text := strings.Join(best.Doubts, " "); !strings.Contains(text, "take 31.8 ms to come together") || strings.Contains(text, "limit") {
+	if text := strings.Join(best.Caveats, " "); !strings.Contains(text, "take 31.8 ms to come together") || strings.Contains(text, "limit") {
 		t.Error(text)
 	}
-	if text := strings.Join(Of(eight, Load{100, 1}, nil).Doubts, " "); !strings.Contains(text, "70.0 ms") || !strings.Contains(text, "more than the limit") {
+	if text := strings.Join(Estimate(eight, Load{100, 1}, nil).Caveats, " "); !strings.Contains(text, "70.0 ms") || !strings.Contains(text, "more than the limit") {
 		t.Error(text)
 	}
 	if single := Unbatched(list); single == nil || single.Batch != 1 || Unbatched(list[1:]) != nil {
@@ -122,7 +122,7 @@ func TestBatches(t *testing.T) {
 	}
 	unknown := curve(t, map[int]float64{1: 30}, 6)
 	delete(unknown.Parameters, measure.Batch)
-	if a := Of(unknown, load, nil); a.Replicas != 0 || !strings.Contains(a.Why, "do not say how many samples") {
+	if a := Estimate(unknown, load, nil); a.Replicas != 0 || !strings.Contains(a.Why, "do not say how many samples") {
 		t.Errorf("%+v", a)
 	}
 	// The lines of cost are over the same demand, at which both begin with one replica.
@@ -164,7 +164,7 @@ func TestChain(t *testing.T) {
 func TestLimitNotStated(t *testing.T) {
 	c := curve(t, map[int]float64{1: 100, 2: 190}, 6)
 	delete(c.Parameters, "workload.limit")
-	a := Of(c, Load{Rate: 90}, nil)
+	a := Estimate(c, Load{Rate: 90}, nil)
 	if a.Limit != "" || !strings.Contains(a.Sentence(), "within a limit that the runs do not state") {
 		t.Errorf("limit %q: %s", a.Limit, a.Sentence())
 	}
@@ -184,7 +184,7 @@ func TestNextRates(t *testing.T) {
 	}
 	a := Answer{Replicas: 8}
 	a.next([]carried{{replicas: 4, runs: 6, rate: 200, low: 190, high: 210}}, 300)
-	if a.Next == nil || a.Next.Replicas != 8 || !slices.Equal(a.Next.Beside, []int{4}) {
+	if a.Next == nil || a.Next.Replicas != 8 || !slices.Equal(a.Next.Neighbours, []int{4}) {
 		t.Errorf("not measured: %+v", a.Next)
 	}
 	a = Answer{Replicas: 4}
@@ -214,7 +214,7 @@ func TestSentenceNamesSamples(t *testing.T) {
 // nothing to doubt without an answer.
 func TestDoubt(t *testing.T) {
 	a := Answer{Replicas: 2, From: 2}
-	a.Doubt([]string{"1 of 12 runs could not be read"})
+	a.AddCaveats([]string{"1 of 12 runs could not be read"})
 	if !a.Provisional || a.Next == nil || a.Next.Replicas != 2 || !strings.Contains(a.Sentence(), "Provisional: use 2 replicas") || !strings.Contains(a.Sentence(), "Provisional because 1 of 12 runs could not be read.") {
 		t.Errorf("%+v: %s", a, a.Sentence())
 	}
@@ -223,7 +223,7 @@ func TestDoubt(t *testing.T) {
 		if a.Replicas > 0 {
 			because = nil
 		}
-		if a.Doubt(because); a.Provisional || a.Next != nil {
+		if a.AddCaveats(because); a.Provisional || a.Next != nil {
 			t.Errorf("%+v", a)
 		}
 	}
@@ -232,8 +232,8 @@ func TestDoubt(t *testing.T) {
 // Equal runs of imported tables have no interval.
 func TestDoubtEqual(t *testing.T) {
 	c := curve(t, map[int]float64{1: 100}, 6)
-	a := Of(c, Load{Rate: 50}, nil)
-	if a.DoubtEqual(c); a.Provisional || a.Keeps == nil {
+	a := Estimate(c, Load{Rate: 50}, nil)
+	if a.AddEqualRatesCaveat(c); a.Provisional || a.Keeps == nil {
 		t.Errorf("runs that differ: %+v", a)
 	}
 	var obs []scaling.Observation
@@ -246,8 +246,8 @@ func TestDoubtEqual(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a = Of(curves[0], Load{Rate: 50}, nil)
-	if a.DoubtEqual(curves[0]); !a.Provisional || a.Keeps != nil || !strings.Contains(a.Sentence(), "all runs of 1 replica have exactly the same rate") {
+	a = Estimate(curves[0], Load{Rate: 50}, nil)
+	if a.AddEqualRatesCaveat(curves[0]); !a.Provisional || a.Keeps != nil || !strings.Contains(a.Sentence(), "all runs of 1 replica have exactly the same rate") {
 		t.Errorf("equal runs: %+v", a)
 	}
 }

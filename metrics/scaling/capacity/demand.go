@@ -40,7 +40,7 @@ func (l Line) End() float64 { return l.Sure[len(l.Sure)-1].Upto }
 // Demand returns the line of one series along the replicas, over requests/s of load.Samples
 // each. price returns the hourly cost of a number of replicas.
 func Demand(c scaling.Curve, load Load, price func(replicas int) (float64, error)) Line {
-	stands := load.stands(c)
+	stands := load.requestsPerRequest(c)
 	l := Line{Series: c.Series, Limit: fmt.Sprint(c.Parameters["workload.limit"]), Samples: load.Samples, Batch: load.Samples * stands}
 	if stands == 0 {
 		l.Why = "its runs do not say how many samples a request has"

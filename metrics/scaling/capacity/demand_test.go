@@ -82,7 +82,7 @@ func TestDemandIsAdvice(t *testing.T) {
 		c := curve(t, carry, 6)
 		l := Demand(c, Load{}, flat(3.6))
 		for d := 1.0; d < 1.2*l.End(); d *= 1.003 {
-			a := Of(c, Load{Rate: d}, flat(3.6))
+			a := Estimate(c, Load{Rate: d}, flat(3.6))
 			if d > l.End() {
 				if a.Replicas != 0 {
 					t.Fatalf("%v: %g requests/s are beyond the line, and %d replicas advised", carry, d, a.Replicas)

@@ -105,7 +105,7 @@ func TestTruthOfCapacity(t *testing.T) {
 				continue
 			}
 			truth := want
-			a := Of(drawnCurve(t, measured), Load{Rate: demand}, nil)
+			a := Estimate(drawnCurve(t, measured), Load{Rate: demand}, nil)
 			asked++
 			if a.AtLeast > truth {
 				atLeast++

@@ -14,7 +14,7 @@ import (
 // random arrivals vary by a few percent.
 const achieved = 0.9
 
-// Within answers for a limit other than the study's, from loads measured at fixed rates. A
+// WithinLimit answers for a limit other than the study's, from loads measured at fixed rates. A
 // rate keeps the limit if more than half of all runs surely keep it there (by the exact
 // interval of a median) and at all lower rates. It does not interpolate between rates; a
 // run without a percentile does not count as keeping it.
@@ -23,7 +23,7 @@ const achieved = 0.9
 // studies' own limits, both along the replicas. If the limit is a series' own, its search
 // answers; a search within a stricter limit also counts. price returns the cost of replicas
 // of a curve's kind; nil without prices.
-func Within(loads, searched []scaling.Curve, limit measure.Limit, demand Load, price func(scaling.Curve) func(replicas int) (float64, error)) []Answer {
+func WithinLimit(loads, searched []scaling.Curve, limit measure.Limit, demand Load, price func(scaling.Curve) func(replicas int) (float64, error)) []Answer {
 	of := func(c scaling.Curve) func(int) (float64, error) {
 		if price == nil {
 			return nil
@@ -34,7 +34,7 @@ func Within(loads, searched []scaling.Curve, limit measure.Limit, demand Load, p
 	var done []scaling.Curve
 	for _, c := range searched {
 		if own, err := limitOf(c); err == nil && maps.Equal(own.Seconds, limit.Seconds) {
-			list, done = append(list, Of(c, demand, of(c))), append(done, c)
+			list, done = append(list, Estimate(c, demand, of(c))), append(done, c)
 		}
 	}
 	named := scaling.Rename(loads, measure.Rate)

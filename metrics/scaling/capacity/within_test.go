@@ -61,7 +61,7 @@ func ask(t *testing.T, obs []scaling.Observation, limit string, demand float64) 
 		}
 		return curves
 	}
-	list := Within(along(measure.LatencyP95), along(measure.RateWithinLimit), l, Load{Rate: demand}, nil)
+	list := WithinLimit(along(measure.LatencyP95), along(measure.RateWithinLimit), l, Load{Rate: demand}, nil)
 	if len(list) != 1 {
 		t.Fatalf("%d answers", len(list))
 	}
@@ -97,7 +97,7 @@ func TestWithin(t *testing.T) {
 			high = *a.High
 		}
 		if a.Replicas != tt.replicas || a.AtLeast != tt.atLeast || a.Low != tt.low || high != tt.high || !strings.Contains(a.Why, tt.why) || tt.why == "" && a.Why != "" ||
-			!strings.Contains(a.Sentence(), tt.inTheSentence) || !strings.Contains(strings.Join(a.Doubts, " "), tt.doubt) {
+			!strings.Contains(a.Sentence(), tt.inTheSentence) || !strings.Contains(strings.Join(a.Caveats, " "), tt.doubt) {
 			t.Errorf("%s: %+v, high %g\n%s", tt.name, a, high, a.Sentence())
 		}
 	}

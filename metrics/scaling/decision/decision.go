@@ -42,7 +42,7 @@ type Comparison struct {
 	Value float64 // 0: unknown
 	// Belief is Value with its error; nil: there is no interval, and Why gives the reason.
 	Belief *Belief
-	Doubt  *Doubt // a reason why the comparison may be wrong, such as too few runs for an interval; nil: none
+	Caveat *Caveat // a reason why the comparison may be wrong, such as too few runs for an interval; nil: none
 	// Overlaps reports whether at least one run of the first option is not better than one of
 	// the second, after the same division.
 	Overlaps bool
@@ -79,8 +79,8 @@ const (
 	Data      Kind = "data"       // warnings about the runs
 )
 
-// A Doubt is a reason why the answer may be wrong.
-type Doubt struct {
+// A Caveat is a reason why the answer may be wrong.
+type Caveat struct {
 	Kind Kind   `json:"kind"`
 	Text string `json:"text"`
 	// Changes reports whether the doubt can change the answer. The answer is then provisional.
@@ -101,8 +101,8 @@ type Question struct {
 	// Least is the minimum probability of meeting the limits that the answer must have. It is
 	// set, for example, for a service that must not be overloaded. 0: the expected worth
 	// decides.
-	Least  float64
-	Doubts []Doubt
+	Least   float64
+	Caveats []Caveat
 	// Sure replaces the constant Sure for a study that is analysed more than once. 0: use the
 	// constant.
 	Sure float64
@@ -132,21 +132,21 @@ type Result struct {
 	// Unproven are options whose comparison with the chosen one has neither an interval nor a
 	// clear lead. More runs of them may change the answer.
 	Unproven   []int
-	Equivalent []int   // options that are as good as the chosen one, within Equivalent
-	Passed     int     // index of an option that may meet the limits but that a smaller option beats; -1: none
-	Doubts     []Doubt // doubts about the answer
+	Equivalent []int    // options that are as good as the chosen one, within Equivalent
+	Passed     int      // index of an option that may meet the limits but that a smaller option beats; -1: none
+	Caveats    []Caveat // doubts about the answer
 }
 
 // Decide returns the choice for a question.
 func Decide(q Question) Result {
-	r := Result{Chosen: -1, Passed: -1, Doubts: slices.Clone(q.Doubts)}
+	r := Result{Chosen: -1, Passed: -1, Caveats: slices.Clone(q.Caveats)}
 	if q.Limits {
 		q.within(&r)
 	} else {
 		q.best(&r)
 	}
 	r.Provisional = r.Chosen >= 0 && len(r.Undecided) > 0 || r.Chosen >= 0 && r.Probability == nil ||
-		slices.ContainsFunc(r.Doubts, func(d Doubt) bool { return d.Changes })
+		slices.ContainsFunc(r.Caveats, func(d Caveat) bool { return d.Changes })
 	return r
 }
 
@@ -163,8 +163,8 @@ func (q *Question) best(r *Result) {
 			continue
 		}
 		c := q.Over(r.Chosen, j)
-		r.doubt(c)
-		if c.Belief == nil && !(c.leads() && c.Doubt != nil && c.Doubt.Kind == FewRuns) {
+		r.addCaveat(c)
+		if c.Belief == nil && !(c.leads() && c.Caveat != nil && c.Caveat.Kind == FewRuns) {
 			known = false
 			r.Unproven = append(r.Unproven, j)
 		}
@@ -216,20 +216,20 @@ func (q *Question) strongest() int {
 	return chosen
 }
 
-// doubt adds the doubt about a comparison of the chosen option with another, unless the same
+// addCaveat adds the doubt about a comparison of the chosen option with another, unless the same
 // text was added before.
-func (r *Result) doubt(c Comparison) {
-	if c.Doubt == nil {
+func (r *Result) addCaveat(c Comparison) {
+	if c.Caveat == nil {
 		return
 	}
-	d := *c.Doubt
+	d := *c.Caveat
 	if d.Kind == FewRuns {
 		d.Changes = !c.leads()
 	}
-	i := slices.IndexFunc(r.Doubts, func(e Doubt) bool { return e.Kind == d.Kind && e.Text == d.Text })
+	i := slices.IndexFunc(r.Caveats, func(e Caveat) bool { return e.Kind == d.Kind && e.Text == d.Text })
 	if i < 0 {
-		r.Doubts = append(r.Doubts, d)
+		r.Caveats = append(r.Caveats, d)
 		return
 	}
-	r.Doubts[i].Changes = r.Doubts[i].Changes || d.Changes
+	r.Caveats[i].Changes = r.Caveats[i].Changes || d.Changes
 }

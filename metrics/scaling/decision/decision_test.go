@@ -64,25 +64,25 @@ func TestEquivalent(t *testing.T) {
 
 // Without intervals the values decide, without a probability; each doubt is reported once.
 func TestWithoutIntervals(t *testing.T) {
-	d := Doubt{Order, "made at other times", true}
+	d := Caveat{Order, "made at other times", true}
 	x := []float64{1, 1.9, 3.5}
 	r := Decide(Question{Options: options(1, 2, 4), Over: func(i, j int) Comparison {
-		return Comparison{Value: x[i] / x[j] * math.Pow(1.4, float64(j-i)), Doubt: &d}
+		return Comparison{Value: x[i] / x[j] * math.Pow(1.4, float64(j-i)), Caveat: &d}
 	}})
-	if r.Chosen != 2 || !r.Provisional || r.Probability != nil || len(r.Doubts) != 1 {
+	if r.Chosen != 2 || !r.Provisional || r.Probability != nil || len(r.Caveats) != 1 {
 		t.Errorf("%+v", r)
 	}
 	// A count with too few runs does not raise a doubt if it is far worse: 4 compared with 1 is
 	// 1.79 at that price.
-	few := Doubt{FewRuns, "1 worker has 3", true}
+	few := Caveat{FewRuns, "1 worker has 3", true}
 	r = Decide(Question{Options: options(1, 2, 4), Over: func(i, j int) Comparison {
 		c := exact(x[i] / x[j] * math.Pow(1.4, float64(j-i)))
 		if i == 0 || j == 0 {
-			c.Belief, c.Doubt = nil, &few
+			c.Belief, c.Caveat = nil, &few
 		}
 		return c
 	}})
-	if r.Chosen != 2 || r.Provisional || len(r.Doubts) != 1 || r.Doubts[0].Changes {
+	if r.Chosen != 2 || r.Provisional || len(r.Caveats) != 1 || r.Caveats[0].Changes {
 		t.Errorf("%+v", r)
 	}
 }
@@ -180,10 +180,10 @@ func TestMore(t *testing.T) {
 
 // Without an interval, twice as good is a clear lead only if the runs of the two do not overlap.
 func TestClearLead(t *testing.T) {
-	few := Doubt{FewRuns, "2 runs", true}
+	few := Caveat{FewRuns, "2 runs", true}
 	for _, overlaps := range []bool{false, true} {
 		r := Decide(Question{Options: options(1, 2), Over: func(i, j int) Comparison {
-			return Comparison{Value: math.Pow(2, float64(i-j)), Doubt: &few, Overlaps: overlaps}
+			return Comparison{Value: math.Pow(2, float64(i-j)), Caveat: &few, Overlaps: overlaps}
 		}})
 		if r.Chosen != 1 || r.Provisional != overlaps || (len(r.Unproven) > 0) != overlaps {
 			t.Errorf("overlaps %v: %+v", overlaps, r)

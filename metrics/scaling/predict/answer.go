@@ -52,7 +52,7 @@ type Answer struct {
 	// Memory is the largest measured memory of a worker; null: unknown.
 	Memory        *float64 `json:"memory_bytes"`
 	MemoryMeasure string   `json:"memory_measure"` // name of the measure that Memory is; "" if it is unknown
-	Doubts        []string `json:"doubts"`         // warnings about the runs that can change the prediction; never null
+	Caveats       []string `json:"doubts"`         // warnings about the runs that can change the prediction; never null
 	Refused       string   `json:"refused"`        // why there is no prediction; "" if there is one
 	Next          string   `json:"next"`           // what to measure; "" unless refused
 }
@@ -62,7 +62,7 @@ func Ask(s *Series, q Question) (*Answer, error) {
 	if q.Confidence == 0 {
 		q.Confidence = 0.95
 	}
-	a := &Answer{Series: s.Name, Layout: s.Values, Workers: q.Workers, Unit: s.Unit, Confidence: q.Confidence, Measured: []Row{}, Doubts: []string{}}
+	a := &Answer{Series: s.Name, Layout: s.Values, Workers: q.Workers, Unit: s.Unit, Confidence: q.Confidence, Measured: []Row{}, Caveats: []string{}}
 	for _, c := range s.Counts {
 		r := Row{Workers: c.Workers, Runs: len(c.Steps)}
 		step := scaling.Middle(c.Steps)

@@ -63,7 +63,7 @@ func (a *Answer) drifts() {
 	}
 	if change := Middle(a.Course); math.Abs(change) >= a.Epsilon {
 		a.Warnings = append(a.Warnings, fmt.Sprintf("drift: runs with all resources became %s between two blocks, by the %s (median of %s, all in one direction); verdicts near the permitted loss of %s are uncertain",
-			Became(change), a.Measure.Title, number.Count(n, "pair"), number.ExactPercent(a.Epsilon)))
+			DescribeChange(change), a.Measure.Title, number.Count(n, "pair"), number.ExactPercent(a.Epsilon)))
 	}
 }
 
@@ -73,8 +73,8 @@ func Middle(sorted []float64) float64 {
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
-// Became describes a change: "2.0 % better".
-func Became(change float64) string {
+// DescribeChange describes a change: "2.0 % better".
+func DescribeChange(change float64) string {
 	if change < 0 {
 		return number.Percent(-change) + " worse"
 	}

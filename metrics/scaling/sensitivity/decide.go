@@ -68,12 +68,12 @@ func (a *Answer) decide(measured map[string]*Allocation, o Options) {
 	}
 	s := search{Answer: a, measured: measured, keys: o.Factors, found: -1, question: decision.Question{Limits: true, Least: sure}}
 	for _, text := range a.Because {
-		s.question.Doubts = append(s.question.Doubts, decision.Doubt{Kind: decision.Data, Text: text, Changes: true})
+		s.question.Caveats = append(s.question.Caveats, decision.Caveat{Kind: decision.Data, Text: text, Changes: true})
 	}
 	s.visit()
 	for _, n := range a.Next {
 		if n.Verdict == "" {
-			s.question.Doubts = append(s.question.Doubts, decision.Doubt{Kind: decision.Beyond, Changes: true})
+			s.question.Caveats = append(s.question.Caveats, decision.Caveat{Kind: decision.Beyond, Changes: true})
 		}
 	}
 	if s.found < 0 && a.Why == "" && len(a.Next) == 0 && len(a.Factors) > 0 && !slices.ContainsFunc(a.Factors, Factor.open) {

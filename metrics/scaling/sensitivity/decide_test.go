@@ -76,7 +76,7 @@ func TestSpecInDoubt(t *testing.T) {
 					Parameters: map[string]any{key: cpus}, Values: map[string]float64{measure.Throughput: (96 + float64(cpus)) * (1 + test.scatter*float64(k))}})
 			}
 		}
-		list, err := Of(obs, Options{Measure: throughput, Factors: []string{key}, Warnings: test.warnings})
+		list, err := Analyse(obs, Options{Measure: throughput, Factors: []string{key}, Warnings: test.warnings})
 		if err != nil || len(list) != 1 {
 			t.Fatal(err, len(list))
 		}

@@ -120,13 +120,13 @@ type Answer struct {
 	// and were not measured often enough.
 	Next []Allocation
 	// Why says why there is no answer; "" with one.
-	Why      string
-	Warnings []string  // on the runs
-	Doubts   []Doubt   // about the runs of single combinations
-	Load     Load      // of the reference's runs
-	Course   []float64 // see courseOf; nil without two blocks
-	keys     []string
-	measured []Allocation // every combination
+	Why         string
+	Warnings    []string     // on the runs
+	RunWarnings []RunWarning // about the runs of single combinations
+	Load        Load         // of the reference's runs
+	Course      []float64    // see courseOf; nil without two blocks
+	keys        []string
+	measured    []Allocation // every combination
 }
 
 // Factor returns the result for one resource; nil if it was not varied alone.
@@ -155,8 +155,8 @@ func Same(a, b map[string]scaling.Value) bool { return maps.Equal(a, b) }
 // joint is the axis of combinations.
 const joint = "resources"
 
-// Of returns an answer for each series of runs that agree in everything except the factors.
-func Of(obs []scaling.Observation, o Options) ([]Answer, error) {
+// Analyse returns an answer for each series of runs that agree in everything except the factors.
+func Analyse(obs []scaling.Observation, o Options) ([]Answer, error) {
 	if o.Epsilon == 0 {
 		o.Epsilon = Usual
 	}
@@ -326,7 +326,7 @@ func answer(c scaling.Curve, runs map[string]*scaling.Observation, at map[string
 	}
 	a.Course = courseOf(full, all, o)
 	a.drifts()
-	a.Doubts = doubtsOf(c, at, o.Measure)
+	a.RunWarnings = runWarnings(c, at, o.Measure)
 	return a
 }
 
@@ -340,15 +340,15 @@ func equalRuns(c scaling.Curve, of measure.Measure) (names []string) {
 	return names
 }
 
-// A Doubt is a warning about the runs of some combinations.
-type Doubt struct {
+// A RunWarning is a warning about the runs of some combinations.
+type RunWarning struct {
 	Text string
 	At   []map[string]scaling.Value
 }
 
-// doubtsOf returns the distinct warnings about combinations' runs. It omits those about too few
+// runWarnings returns the distinct warnings about combinations' runs. It omits those about too few
 // runs, which the verdict covers.
-func doubtsOf(c scaling.Curve, at map[string]map[string]scaling.Value, of measure.Measure) (list []Doubt) {
+func runWarnings(c scaling.Curve, at map[string]map[string]scaling.Value, of measure.Measure) (list []RunWarning) {
 	for i := range c.Points {
 		p := &c.Points[i]
 		var few []string
@@ -362,9 +362,9 @@ func doubtsOf(c scaling.Curve, at map[string]map[string]scaling.Value, of measur
 			if slices.ContainsFunc(few, func(why string) bool { return why != "" && strings.HasSuffix(text, ": "+why) }) {
 				continue
 			}
-			k := slices.IndexFunc(list, func(d Doubt) bool { return d.Text == text })
+			k := slices.IndexFunc(list, func(d RunWarning) bool { return d.Text == text })
 			if k < 0 {
-				k, list = len(list), append(list, Doubt{Text: text})
+				k, list = len(list), append(list, RunWarning{Text: text})
 			}
 			list[k].At = append(list[k].At, at[p.At.Word])
 		}

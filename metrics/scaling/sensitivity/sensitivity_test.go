@@ -27,7 +27,7 @@ func ask(t *testing.T, o Options, groups ...[]scaling.Observation) Answer {
 		obs = append(obs, g...)
 	}
 	o.Measure, _ = measure.Find(measure.Throughput)
-	answers, err := Of(obs, o)
+	answers, err := Analyse(obs, o)
 	if err != nil || len(answers) != 1 {
 		t.Fatal(err, len(answers))
 	}
@@ -133,7 +133,7 @@ func TestSeries(t *testing.T) {
 			obs = append(obs, runs(map[string]any{coresKey: cores, "workload.batch": batch}, float64(batch*cores))...)
 		}
 	}
-	answers, err := Of(obs, Options{Measure: throughput, Factors: []string{coresKey}})
+	answers, err := Analyse(obs, Options{Measure: throughput, Factors: []string{coresKey}})
 	if err != nil || len(answers) != 2 || !strings.Contains(answers[0].Series, "batch=32") || !strings.Contains(answers[1].Series, "batch=64") {
 		t.Fatalf("%v, %+v", err, answers)
 	}
@@ -143,7 +143,7 @@ func TestSeries(t *testing.T) {
 		}
 	}
 	for _, bad := range []Options{{Measure: throughput}, {Measure: throughput, Factors: []string{coresKey}, Epsilon: 1}, {Measure: throughput, Factors: []string{coresKey}, Epsilon: -0.1}} {
-		if _, err := Of(obs, bad); err == nil {
+		if _, err := Analyse(obs, bad); err == nil {
 			t.Errorf("%+v was answered", bad)
 		}
 	}

@@ -49,7 +49,7 @@ func trial(r *rand.Rand, s scenario, m machine, prices []Machine) (Answer, error
 	throughput, _ := measure.Find(measure.Throughput)
 	var a Answer
 	for round := range 4 {
-		answers, err := Of(obs, Options{Measure: throughput, Factors: []string{coresKey, memoryKey}})
+		answers, err := Analyse(obs, Options{Measure: throughput, Factors: []string{coresKey, memoryKey}})
 		if err != nil || len(answers) != 1 {
 			return a, fmt.Errorf("%d answers: %w", len(answers), err)
 		}

@@ -37,7 +37,7 @@ type Look struct {
 	Futile bool
 	// Doubt is the reason why the answer stays provisional although no other count may be better.
 	// More runs do not remove it. "" if there is no such reason.
-	Doubt string
+	Caveat string
 }
 
 // Options returns the options with which the curves for Look must be made.
@@ -69,8 +69,8 @@ func (q Question) Look(c scaling.Curve, obs []scaling.Observation, closed map[in
 	if l.Advice, err = advice.Advise(c, obs, wish); err != nil {
 		return nil, err
 	}
-	l.Decided, l.Doubt = q.decided(l.Advice), lasting(l.Advice)
-	if !l.Decided && l.Doubt == "" {
+	l.Decided, l.Caveat = q.decided(l.Advice), lasting(l.Advice)
+	if !l.Decided && l.Caveat == "" {
 		l.open(l.Advice, 1-q.Design.Confidence)
 		l.compareWithBase(q.Wish)
 	}
@@ -121,7 +121,7 @@ func lasting(a *advice.Advice) (text string) {
 	if a.Workers == nil || len(a.Undecided) > 0 || len(a.Unproven) > 0 {
 		return ""
 	}
-	for _, d := range a.Doubts {
+	for _, d := range a.Caveats {
 		switch {
 		case d.Changes && d.Kind != decision.Data:
 			return ""

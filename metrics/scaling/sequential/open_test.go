@@ -74,23 +74,23 @@ func TestOpenBase(t *testing.T) {
 // no count is in the way.
 func TestLastingDoubt(t *testing.T) {
 	four := 4
-	data := decision.Doubt{Kind: decision.Data, Text: "few runs", Changes: true}
-	drift := decision.Doubt{Kind: "drift", Text: "drift", Changes: true}
-	order := decision.Doubt{Kind: "order", Text: "order", Changes: true}
-	small := decision.Doubt{Kind: "note", Text: "a note"}
+	data := decision.Caveat{Kind: decision.Data, Text: "few runs", Changes: true}
+	drift := decision.Caveat{Kind: "drift", Text: "drift", Changes: true}
+	order := decision.Caveat{Kind: "order", Text: "order", Changes: true}
+	small := decision.Caveat{Kind: "note", Text: "a note"}
 	for _, c := range []struct {
 		name string
 		a    advice.Advice
 		want string
 	}{
-		{"one", advice.Advice{Workers: &four, Doubts: []decision.Doubt{data}}, "few runs"},
-		{"the first", advice.Advice{Workers: &four, Doubts: []decision.Doubt{data, {Kind: decision.Data, Text: "later", Changes: true}}}, "few runs"},
-		{"after one that changes nothing", advice.Advice{Workers: &four, Doubts: []decision.Doubt{small, data}}, "few runs"},
-		{"with another that runs may remove", advice.Advice{Workers: &four, Doubts: []decision.Doubt{data, drift}}, ""},
-		{"only such", advice.Advice{Workers: &four, Doubts: []decision.Doubt{order}}, ""},
-		{"no answer", advice.Advice{Doubts: []decision.Doubt{data}}, ""},
-		{"undecided", advice.Advice{Workers: &four, Undecided: []advice.Contender{{Workers: 2}}, Doubts: []decision.Doubt{data}}, ""},
-		{"unproven", advice.Advice{Workers: &four, Unproven: []int{8}, Doubts: []decision.Doubt{data}}, ""},
+		{"one", advice.Advice{Workers: &four, Caveats: []decision.Caveat{data}}, "few runs"},
+		{"the first", advice.Advice{Workers: &four, Caveats: []decision.Caveat{data, {Kind: decision.Data, Text: "later", Changes: true}}}, "few runs"},
+		{"after one that changes nothing", advice.Advice{Workers: &four, Caveats: []decision.Caveat{small, data}}, "few runs"},
+		{"with another that runs may remove", advice.Advice{Workers: &four, Caveats: []decision.Caveat{data, drift}}, ""},
+		{"only such", advice.Advice{Workers: &four, Caveats: []decision.Caveat{order}}, ""},
+		{"no answer", advice.Advice{Caveats: []decision.Caveat{data}}, ""},
+		{"undecided", advice.Advice{Workers: &four, Undecided: []advice.Contender{{Workers: 2}}, Caveats: []decision.Caveat{data}}, ""},
+		{"unproven", advice.Advice{Workers: &four, Unproven: []int{8}, Caveats: []decision.Caveat{data}}, ""},
 		{"none", advice.Advice{Workers: &four}, ""},
 	} {
 		if got := lasting(&c.a); got != c.want {

@@ -54,7 +54,7 @@ var Precisions = []string{"fp32", "tf32", "bf16"}
 // that goroutine is locked to its thread.
 type Engine struct {
 	o       Options
-	seat    *gpurank.Rank
+	rank    *gpurank.Rank
 	group   *collective.Group
 	library *cuda.BLAS
 	net     *network
@@ -97,12 +97,12 @@ func bytesOf(values []float32) []byte {
 
 // GPU describes the GPU that trains the model.
 func (e *Engine) GPU() string {
-	return fmt.Sprintf("%s in %s, %s of its memory", e.seat.GPU(), e.o.Precision, number.Bytes(float64(e.net.arena.bytes)))
+	return fmt.Sprintf("%s in %s, %s of its memory", e.rank.GPU(), e.o.Precision, number.Bytes(float64(e.net.arena.bytes)))
 }
 
 // Versions returns the versions of the libraries that compute and reduce.
 func (e *Engine) Versions() map[string]string {
-	list := maps.Clone(e.seat.Versions())
+	list := maps.Clone(e.rank.Versions())
 	list["cublas"] = e.library.Version()
 	if e.library.Double() {
 		list["cublas"] = e.library.String()
@@ -113,9 +113,9 @@ func (e *Engine) Versions() map[string]string {
 	return list
 }
 
-// Doubts returns why the timings do not reflect the hardware.
-func (e *Engine) Doubts() []string {
-	list := e.seat.Doubts()
+// TimingCaveats returns why the timings do not reflect the hardware.
+func (e *Engine) TimingCaveats() []string {
+	list := e.rank.TimingCaveats()
 	if e.library.Double() {
 		list = append(list, "products by a DOUBLE, not cuBLAS")
 	}
@@ -137,14 +137,14 @@ func (e *Engine) Ahead() dataset.Batch { return e.inputs[1-e.turn] }
 
 // Broadcast copies rank 0's parameters to all ranks.
 func (e *Engine) Broadcast(ctx context.Context) error {
-	if e.seat.Comm == nil {
+	if e.rank.Comm == nil {
 		return nil
 	}
 	at := uintptr(e.parameters)
-	if err := e.seat.Comm.Enqueue(ctx, nccl.Operation{Kind: nccl.Broadcast, Type: nccl.Float32, Count: int64(e.net.size()), Send: at, Recv: at}); err != nil {
+	if err := e.rank.Comm.Enqueue(ctx, nccl.Operation{Kind: nccl.Broadcast, Type: nccl.Float32, Count: int64(e.net.size()), Send: at, Recv: at}); err != nil {
 		return err
 	}
-	return e.seat.Comm.Wait(ctx)
+	return e.rank.Comm.Wait(ctx)
 }
 
 // Gradient computes this rank's share of the gradient from the first n images of the input, and
@@ -152,7 +152,7 @@ func (e *Engine) Broadcast(ctx context.Context) error {
 // the part the pass did not hide. communication is the time that synchronised batch normalisation
 // spent between the ranks.
 func (e *Engine) Gradient(ctx context.Context, n int) (loss float64, communication time.Duration, err error) {
-	e.reducer.begin(e.o.NormsEvery > 0 && e.begun%e.o.NormsEvery == 0 && e.seat.Comm != nil && !e.o.SyncBatchNorm)
+	e.reducer.begin(e.o.NormsEvery > 0 && e.begun%e.o.NormsEvery == 0 && e.rank.Comm != nil && !e.o.SyncBatchNorm)
 	e.begun++
 	e.images, e.normsBegun, e.ctx = n, 0, ctx
 	if err := e.upload(n); err != nil {
@@ -165,7 +165,7 @@ func (e *Engine) Gradient(ctx context.Context, n int) (loss float64, communicati
 		return 0, 0, err
 	}
 	for _, b := range e.norms[:e.normsBegun] {
-		d, err := e.seat.Device.Elapsed(b.begin, b.end)
+		d, err := e.rank.Device.Elapsed(b.begin, b.end)
 		if err != nil {
 			return 0, 0, err
 		}
@@ -201,12 +201,12 @@ func (e *Engine) upload(n int) error {
 	}
 	in := e.inputs[e.turn]
 	e.turn = 1 - e.turn
-	return e.seat.Device.EnqueueUpload(e.samples, in.pinned, 0, inputBytes(e.o.Batch), e.stream)
+	return e.rank.Device.EnqueueUpload(e.samples, in.pinned, 0, inputBytes(e.o.Batch), e.stream)
 }
 
 // download copies the outcomes of n images to the host, and waits for them.
 func (e *Engine) download(ctx context.Context, n int) error {
-	if err := e.seat.Device.EnqueueDownload(e.hostOutcomes, 0, 16*int64(n), e.outcomes, e.stream); err != nil {
+	if err := e.rank.Device.EnqueueDownload(e.hostOutcomes, 0, 16*int64(n), e.outcomes, e.stream); err != nil {
 		return err
 	}
 	return e.await(ctx)
@@ -225,7 +225,7 @@ func (e *Engine) outcome(n int) (loss float64, correct int) {
 // await waits until the computing stream is idle. It returns an error if another rank gives up or
 // the GPU hangs.
 func (e *Engine) await(ctx context.Context) error {
-	device := e.seat.Device
+	device := e.rank.Device
 	if err := device.Record(e.done, e.stream); err != nil {
 		return err
 	}
@@ -240,13 +240,13 @@ func (e *Engine) await(ctx context.Context) error {
 		case ctx.Err() != nil:
 			err = fmt.Errorf("told to stop: %w", context.Cause(ctx))
 		case waited > e.o.Timeout:
-			err = fmt.Errorf("%s has not done its part of step %d for %v", e.seat.GPU(), e.updates+1, waited.Round(time.Second))
+			err = fmt.Errorf("%s has not done its part of step %d for %v", e.rank.GPU(), e.updates+1, waited.Round(time.Second))
 		}
 		if err != nil {
-			e.seat.Abort(err)
+			e.rank.Abort(err)
 			return err
 		}
-		if err := e.seat.Others(); err != nil {
+		if err := e.rank.Others(); err != nil {
 			return err
 		}
 		nccl.Pause(waited)
@@ -255,12 +255,12 @@ func (e *Engine) await(ctx context.Context) error {
 
 // sumOverRanks sums statistics of batch normalisation over the ranks, between two kernels.
 func (e *Engine) sumOverRanks(at cuda.Pointer, count int) error {
-	device, stream, b := e.seat.Device, e.seat.Stream, e.norms[e.normsBegun]
+	device, stream, b := e.rank.Device, e.rank.Stream, e.norms[e.normsBegun]
 	e.normsBegun++
 	if err := errors.Join(device.Record(b.final, e.stream), device.Wait(stream, b.final), device.Record(b.begin, stream)); err != nil {
 		return err
 	}
-	if err := e.seat.Comm.Enqueue(e.ctx, nccl.Operation{Kind: nccl.AllReduce, Type: nccl.Float64, Reduction: nccl.Sum,
+	if err := e.rank.Comm.Enqueue(e.ctx, nccl.Operation{Kind: nccl.AllReduce, Type: nccl.Float64, Reduction: nccl.Sum,
 		Count: int64(count), Send: uintptr(at), Recv: uintptr(at)}); err != nil {
 		return err
 	}
@@ -270,7 +270,7 @@ func (e *Engine) sumOverRanks(at cuda.Pointer, count int) error {
 // Reduce returns when the gradient and up to cpu.MaxVotes votes are summed over all ranks. busy is
 // how long all-reduces of gradients have been running since Gradient began, by the GPU's clock.
 func (e *Engine) Reduce(ctx context.Context, votes []float32) (busy time.Duration, err error) {
-	if e.seat.Comm == nil {
+	if e.rank.Comm == nil {
 		return 0, nil // a single rank's values are the sums
 	}
 	return e.reducer.finish(ctx, votes)
@@ -319,7 +319,7 @@ func (e *Engine) AverageStatistics(ctx context.Context) error {
 	for i := range all {
 		all[i] /= float32(e.group.Size())
 	}
-	return e.seat.Device.Upload(e.statistics, bytesOf(all), e.stream)
+	return e.rank.Device.Upload(e.statistics, bytesOf(all), e.stream)
 }
 
 // read copies numbers from the device after the work on the stream. If the ranks were disconnected
@@ -329,16 +329,16 @@ func (e *Engine) read(from cuda.Pointer, n int) ([]float32, error) {
 		return nil, fmt.Errorf("the GPU does not answer after: %w", e.ended)
 	}
 	list := make([]float32, n)
-	return list, e.seat.Device.Download(bytesOf(list), from, e.stream)
+	return list, e.rank.Device.Download(bytesOf(list), from, e.stream)
 }
 
 // idle reports whether both streams are idle.
 func (e *Engine) idle() bool {
-	for _, s := range []cuda.Stream{e.stream, e.seat.Stream} {
+	for _, s := range []cuda.Stream{e.stream, e.rank.Stream} {
 		if s == 0 {
 			continue
 		}
-		if done, err := e.seat.Device.Done(s); !done || err != nil {
+		if done, err := e.rank.Device.Done(s); !done || err != nil {
 			return false
 		}
 	}
@@ -385,14 +385,14 @@ func (e *Engine) WriteParameters(w io.Writer) error {
 // End leaves the group normally, or tells the other ranks why this one cannot continue and returns
 // that reason.
 func (e *Engine) End(ctx context.Context, reason error) error {
-	err := e.seat.Leave(ctx, reason)
+	err := e.rank.Leave(ctx, reason)
 	e.ended = err
 	return err
 }
 
 // Close frees all resources if the GPU still responds. Otherwise the end of the process frees them.
 func (e *Engine) Close() {
-	device := e.seat.Device
+	device := e.rank.Device
 	defer device.Release()
 	if !e.idle() {
 		return

@@ -37,9 +37,9 @@ func Open(ctx context.Context, o Options, g *collective.Group, w world.World, ge
 		return nil, err
 	}
 	if g.Size() == 1 {
-		e.seat, err = gpurank.OpenAlone(w, getenv)
+		e.rank, err = gpurank.OpenAlone(w, getenv)
 	} else {
-		e.seat, err = gpurank.Open(ctx, g, w, o.Timeout, getenv)
+		e.rank, err = gpurank.Open(ctx, g, w, o.Timeout, getenv)
 	}
 	if err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func (e *Engine) describe() error {
 
 // prepare allocates the memory and copies the model to the GPU.
 func (e *Engine) prepare() (err error) {
-	device, n := e.seat.Device, e.net
+	device, n := e.rank.Device, e.net
 	if e.stream, err = device.NewStream(); err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func (e *Engine) prepare() (err error) {
 	case err != nil:
 		return err
 	case e.o.Precision == "bf16" && major < 8:
-		return fmt.Errorf("bf16 needs a GPU of compute capability 8.0 or later; %s has %d.%d: use fp32", e.seat.GPU(), major, minor)
+		return fmt.Errorf("bf16 needs a GPU of compute capability 8.0 or later; %s has %d.%d: use fp32", e.rank.GPU(), major, minor)
 	}
 	var workspace cuda.Pointer
 	n.arena.reserve(cuda.BLASWorkspace(major), &workspace)
@@ -127,7 +127,7 @@ func (e *Engine) prepare() (err error) {
 	}
 	n.stream = e.stream
 	r := e.reducer
-	r.seat, r.kernels, r.compute, r.overlap = e.seat, n.kernels, e.stream, !e.o.SyncBatchNorm && e.seat.Comm != nil
+	r.rank, r.kernels, r.compute, r.overlap = e.rank, n.kernels, e.stream, !e.o.SyncBatchNorm && e.rank.Comm != nil
 	n.bind(e.parameters, r.at(cpu.MaxVotes))
 	e.bindStatistics()
 	if err := r.prepare(); err != nil {
@@ -151,8 +151,8 @@ func (e *Engine) prepare() (err error) {
 	if e.done, err = device.NewEvent(); err != nil {
 		return err
 	}
-	if e.o.SyncBatchNorm && e.seat.Comm != nil {
-		n.ranks, n.sumOverRanks = e.seat.Comm.Size(), e.sumOverRanks
+	if e.o.SyncBatchNorm && e.rank.Comm != nil {
+		n.ranks, n.sumOverRanks = e.rank.Comm.Size(), e.sumOverRanks
 		if e.norms, err = newBuckets(device, 2*len(n.units)); err != nil {
 			return err
 		}

@@ -70,7 +70,7 @@ func (e *Engine) put(p *piece, n int) (err error) {
 		return compute()
 	}
 	if p.graph == nil {
-		if p.graph, err = e.seat.Device.Capture(e.stream, compute); err != nil {
+		if p.graph, err = e.rank.Device.Capture(e.stream, compute); err != nil {
 			return err
 		}
 	}
@@ -99,7 +99,7 @@ const GraphsVariable = "SCALEBENCH_CUDA_GRAPHS"
 
 // canCapture reports whether the driver supports graphs, by making one.
 func (e *Engine) canCapture() (bool, error) {
-	g, err := e.seat.Device.Capture(e.stream, func() error { return e.seat.Device.Fill(e.velocity, 0, e.GradientBytes(), e.stream) })
+	g, err := e.rank.Device.Capture(e.stream, func() error { return e.rank.Device.Fill(e.velocity, 0, e.GradientBytes(), e.stream) })
 	if lacking := (*dl.MissingError)(nil); errors.As(err, &lacking) {
 		return false, nil
 	}

@@ -24,7 +24,7 @@ type Share struct {
 // from each launch to the next, by the events between them. A wait for the host counts with the
 // launch that follows it. The engine must have a single rank.
 func (e *Engine) Profile(ctx context.Context, n int, learningRate float64) (total time.Duration, shares []Share, err error) {
-	device := e.seat.Device
+	device := e.rank.Device
 	type mark struct {
 		what  string
 		event cuda.Event

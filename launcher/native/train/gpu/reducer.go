@@ -20,7 +20,7 @@ import (
 // continues meanwhile. finish reduces the last bucket, which has the votes. The buckets are cut as
 // in the engine on CPUs.
 type reducer struct {
-	seat    *gpurank.Rank
+	rank    *gpurank.Rank
 	kernels *ptx.Set
 	compute cuda.Stream
 	overlap bool // reduce during the backward pass
@@ -84,7 +84,7 @@ func (r *reducer) normsBytes() int64 { return 8 * 2 * normParts * int64(len(r.cu
 
 // prepare allocates everything outside the arena.
 func (r *reducer) prepare() (err error) {
-	device := r.seat.Device
+	device := r.rank.Device
 	if r.hostVotes, err = device.AllocPinned(4 * cpu.MaxVotes); err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (r *reducer) due(bucket, from int) bool {
 
 // reduce starts a bucket's all-reduce.
 func (r *reducer) reduce(ctx context.Context, i int) error {
-	device, stream, b := r.seat.Device, r.seat.Stream, r.buckets[i]
+	device, stream, b := r.rank.Device, r.rank.Stream, r.buckets[i]
 	from, to := r.cuts[i+1], r.cuts[i]
 	if err := device.Record(b.final, r.compute); err != nil {
 		return err
@@ -134,7 +134,7 @@ func (r *reducer) reduce(ctx context.Context, i int) error {
 	if err := device.Record(b.begin, stream); err != nil {
 		return err
 	}
-	if err := r.seat.Comm.Enqueue(ctx, nccl.Operation{Kind: nccl.AllReduce, Type: nccl.Float32, Reduction: nccl.Sum,
+	if err := r.rank.Comm.Enqueue(ctx, nccl.Operation{Kind: nccl.AllReduce, Type: nccl.Float32, Reduction: nccl.Sum,
 		Count: int64(to - from), Send: uintptr(r.at(from)), Recv: uintptr(r.at(from))}); err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func (r *reducer) norm(i, after int) error {
 		return nil
 	}
 	from := max(r.cuts[i+1], cpu.MaxVotes)
-	return r.kernels.SquaredNorm(r.seat.Stream, ptx.SquaredNorm{From: r.at(from), Count: int32(r.cuts[i] - from),
+	return r.kernels.SquaredNorm(r.rank.Stream, ptx.SquaredNorm{From: r.at(from), Count: int32(r.cuts[i] - from),
 		To: r.norms + cuda.Pointer(8*normParts*(2*i+after)), Parts: normParts})
 }
 
@@ -160,7 +160,7 @@ func (r *reducer) finish(ctx context.Context, votes []float32) (busy time.Durati
 	if len(votes) > cpu.MaxVotes {
 		return 0, fmt.Errorf("%d votes, want at most %d", len(votes), cpu.MaxVotes)
 	}
-	device, stream := r.seat.Device, r.seat.Stream
+	device, stream := r.rank.Device, r.rank.Stream
 	host := cuda.View[float32](r.hostVotes)
 	clear(host)
 	copy(host, votes)
@@ -180,7 +180,7 @@ func (r *reducer) finish(ctx context.Context, votes []float32) (busy time.Durati
 			return 0, err
 		}
 	}
-	if err := r.seat.Comm.Wait(ctx); err != nil {
+	if err := r.rank.Comm.Wait(ctx); err != nil {
 		return 0, err
 	}
 	copy(votes, host)

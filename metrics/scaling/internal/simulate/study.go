@@ -90,8 +90,8 @@ func (s *Study) order(r *rand.Rand) [][2]int {
 	return list
 }
 
-// Play draws the runs and returns them in their order.
-func (s *Study) Play(r *rand.Rand) []Made {
+// Draw draws the runs and returns them in their order.
+func (s *Study) Draw(r *rand.Rand) []Made {
 	order := s.order(r)
 	swing := s.Swing * r.NormFloat64()
 	day, burst := map[int]float64{}, 0

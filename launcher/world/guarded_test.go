@@ -106,7 +106,7 @@ func beFlooded() error {
 	}
 	fmt.Println(l.Addr())
 	ctx, cancel := context.WithCancel(context.Background())
-	d := NewDoor(l, nonce, purpose)
+	d := NewGuardedListener(l, nonce, purpose)
 	d.Serve(ctx, func(c net.Conn) error {
 		_, err := c.Write([]byte("in"))
 		cancel()
@@ -165,7 +165,7 @@ func TestDoorThatNeverOpens(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	l := listen(t)
-	NewDoor(broken{l}, nonce, purpose).Serve(ctx, func(net.Conn) error { return nil })
+	NewGuardedListener(broken{l}, nonce, purpose).Serve(ctx, func(net.Conn) error { return nil })
 	if ctx.Err() == nil {
 		t.Error("Serve returned before it was told to end")
 	}

@@ -6,19 +6,19 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// A beside is a model of the training time that is not spent in steps (warm-up, evaluations), as a
+// A overhead is a model of the training time that is not spent in steps (warm-up, evaluations), as a
 // function of the worker count n. Ranks share the evaluations, which gives a term b/n. A second
 // term a is the same on all ranks, or shrinks more slowly than 1/n, or grows with n (gathering
 // results, for example). The zero value has no runs.
-type beside struct {
-	laws    []besideLaw // the models that the runs do not rule out, the best first
-	largest float64     // largest worker count of any run
-	level   float64     // confidence level of intervals
+type overhead struct {
+	laws    []overheadLaw // the models that the runs do not rule out, the best first
+	largest float64       // largest worker count of any run
+	level   float64       // confidence level of intervals
 }
 
-// besideLaw is the model a·of(n) + b/n, with a and b not negative. It is fitted by least squares
+// overheadLaw is the model a·of(n) + b/n, with a and b not negative. It is fitted by least squares
 // of the errors divided by each run's total time.
-type besideLaw struct {
+type overheadLaw struct {
 	of         func(n float64) float64
 	a, b       float64
 	aa, ab, bb float64 // (AᵀWA)⁻¹
@@ -28,14 +28,14 @@ type besideLaw struct {
 	misfit     float64 // largest relative deviation of the model from the mean of a worker count
 }
 
-// runBeside is the time outside steps of one run.
-type runBeside struct {
+// runOverhead is the time outside steps of one run.
+type runOverhead struct {
 	workers, seconds float64 // seconds are outside steps; rounding may make them negative
 	took             float64 // total time of the run in seconds
 }
 
 // besideShapes are the functions by which the coefficient a can be multiplied.
-var besideShapes = []func(n float64) float64{
+var overheadShapes = []func(n float64) float64{
 	func(float64) float64 { return 1 },
 	func(n float64) float64 { return 1 / math.Sqrt(n) },
 	math.Log2,
@@ -45,8 +45,8 @@ var besideShapes = []func(n float64) float64{
 // out.
 const excluded = 10
 
-func fitBeside(runs []runBeside, level float64) beside {
-	f := beside{level: level}
+func fitOverhead(runs []runOverhead, level float64) overhead {
+	f := overhead{level: level}
 	counts := map[float64]bool{}
 	for _, r := range runs {
 		counts[r.workers] = true
@@ -55,13 +55,13 @@ func fitBeside(runs []runBeside, level float64) beside {
 	if len(runs) == 0 {
 		return f
 	}
-	var fitted []besideLaw
+	var fitted []overheadLaw
 	best := 0
-	for i, of := range besideShapes {
+	for i, of := range overheadShapes {
 		if i > 0 && len(counts) < 3 {
 			break // with two counts, any model with two coefficients fits
 		}
-		fitted = append(fitted, fitBesideLaw(runs, counts, of))
+		fitted = append(fitted, fitOverheadLaw(runs, counts, of))
 		if fitted[i].squares < fitted[best].squares {
 			best = i
 		}
@@ -75,8 +75,8 @@ func fitBeside(runs []runBeside, level float64) beside {
 	return f
 }
 
-func fitBesideLaw(runs []runBeside, counts map[float64]bool, of func(float64) float64) besideLaw {
-	f := besideLaw{of: of}
+func fitOverheadLaw(runs []runOverhead, counts map[float64]bool, of func(float64) float64) overheadLaw {
+	f := overheadLaw{of: of}
 	var s11, s1n, snn, y1, yn float64
 	for _, r := range runs {
 		w, u, v := 1/(r.took*r.took), of(r.workers), 1/r.workers
@@ -116,13 +116,13 @@ func fitBesideLaw(runs []runBeside, counts map[float64]bool, of func(float64) fl
 	return f
 }
 
-func (f *besideLaw) at(workers float64) float64 { return f.a*f.of(workers) + f.b/workers }
+func (f *overheadLaw) at(workers float64) float64 { return f.a*f.of(workers) + f.b/workers }
 
 // predict returns the time outside steps for a worker count and a training that spends the given
 // time in steps. The value is the best model's; the interval covers the intervals of all models.
 // Beyond the largest measured count, no run shows how the time develops. There the interval also
 // covers that it stays the same and that it shrinks as 1/n.
-func (f *beside) predict(workers, steps float64) Estimate {
+func (f *overhead) predict(workers, steps float64) Estimate {
 	var e Estimate
 	zero := 0.0
 	if len(f.laws) == 0 {

@@ -19,9 +19,9 @@ const maxUnproven = 256
 // maxNoted bounds how many rejected callers Trouble names.
 const maxNoted = 8
 
-// A Door is a listener that admits only callers that know the nonce. Each stranger costs it one
+// A GuardedListener is a listener that admits only callers that know the nonce. Each stranger costs it one
 // goroutine, for at most patience.
-type Door struct {
+type GuardedListener struct {
 	listener       net.Listener
 	nonce, purpose string
 
@@ -33,9 +33,9 @@ type Door struct {
 	failure  error      // the last time
 }
 
-// NewDoor makes l, which Serve will close, a door for one purpose.
-func NewDoor(l net.Listener, nonce, purpose string) *Door {
-	return &Door{listener: l, nonce: nonce, purpose: purpose}
+// NewGuardedListener makes l, which Serve will close, a door for one purpose.
+func NewGuardedListener(l net.Listener, nonce, purpose string) *GuardedListener {
+	return &GuardedListener{listener: l, nonce: nonce, purpose: purpose}
 }
 
 // Serve admits callers until ctx ends or the listener is closed, and closes the listener before it
@@ -44,7 +44,7 @@ func NewDoor(l net.Listener, nonce, purpose string) *Door {
 //
 // Accept may fail for a while, for example when the process is out of file descriptors. Serve then
 // drops a stranger, pauses and tries again.
-func (d *Door) Serve(ctx context.Context, enter func(net.Conn) error) {
+func (d *GuardedListener) Serve(ctx context.Context, enter func(net.Conn) error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // ends all running handshakes
 	stop := context.AfterFunc(ctx, func() { d.listener.Close() })
@@ -71,7 +71,7 @@ func (d *Door) Serve(ctx context.Context, enter func(net.Conn) error) {
 	}
 }
 
-func (d *Door) receive(ctx context.Context, conn net.Conn, enter func(net.Conn) error) {
+func (d *GuardedListener) receive(ctx context.Context, conn net.Conn, enter func(net.Conn) error) {
 	err := answer(ctx, conn, d.nonce, d.purpose, func() bool { return d.release(conn) })
 	if err == nil {
 		err = enter(conn)
@@ -88,7 +88,7 @@ func (d *Door) receive(ctx context.Context, conn net.Conn, enter func(net.Conn) 
 
 // hold keeps a caller as unproven, and drops the oldest one if there are too
 // many.
-func (d *Door) hold(conn net.Conn) {
+func (d *GuardedListener) hold(conn net.Conn) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if len(d.unproven) == maxUnproven {
@@ -98,7 +98,7 @@ func (d *Door) hold(conn net.Conn) {
 }
 
 // release reports whether conn has not been dropped, and protects it from being dropped.
-func (d *Door) release(conn net.Conn) bool {
+func (d *GuardedListener) release(conn net.Conn) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	i := slices.Index(d.unproven, conn)
@@ -110,14 +110,14 @@ func (d *Door) release(conn net.Conn) bool {
 }
 
 // dropOldest frees the file descriptor of who has had the longest time.
-func (d *Door) dropOldest() {
+func (d *GuardedListener) dropOldest() {
 	if len(d.unproven) > 0 {
 		d.unproven[0].Close()
 		d.unproven = slices.Delete(d.unproven, 0, 1)
 	}
 }
 
-func (d *Door) fail(err error) {
+func (d *GuardedListener) fail(err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.failed++
@@ -125,7 +125,7 @@ func (d *Door) fail(err error) {
 	d.dropOldest()
 }
 
-func (d *Door) note(conn net.Conn, err error) {
+func (d *GuardedListener) note(conn net.Conn, err error) {
 	who := "a process of this host" // a Unix socket's caller has no address
 	if a, ok := conn.RemoteAddr().(*net.TCPAddr); ok {
 		who = a.String()
@@ -139,7 +139,7 @@ func (d *Door) note(conn net.Conn, err error) {
 
 // Trouble returns what may have kept a caller out: unknown callers, and why connections could not be accepted.
 // It is "" or starts with "; ", to be appended to a sentence about a missing rank.
-func (d *Door) Trouble() string {
+func (d *GuardedListener) Trouble() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var text string

@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// A Played simulates a language model that streams tokens on a fixed schedule, so that the correct measurements
+// A Simulated simulates a language model that streams tokens on a fixed schedule, so that the correct measurements
 // are known beforehand.
-type Played struct {
+type Simulated struct {
 	Tokens   int           // in an answer, one a text
 	First    time.Duration // from the request to the first token
 	PerToken time.Duration // from one token to the next
@@ -24,7 +24,7 @@ type Played struct {
 }
 
 // asked returns the number of words of a request and the number of tokens to generate.
-func (p Played) asked(r *http.Request) (words, tokens int) {
+func (p Simulated) asked(r *http.Request) (words, tokens int) {
 	tokens = p.Tokens
 	if !p.Counts {
 		return 0, tokens
@@ -48,7 +48,7 @@ func (p Played) asked(r *http.Request) (words, tokens int) {
 }
 
 // other answers a request that is not for a completion.
-func (p Played) other(w http.ResponseWriter, r *http.Request) {
+func (p Simulated) other(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case !p.Counts:
 	case IsListing(r.URL.Path):
@@ -60,7 +60,7 @@ func (p Played) other(w http.ResponseWriter, r *http.Request) {
 
 // Serve answers POST on any path with a stream of OpenAI's protocol, and all other requests with 200, until the
 // context ends or the listener fails. A late token does not delay those after it.
-func (p Played) Serve(ctx context.Context, l net.Listener) error {
+func (p Simulated) Serve(ctx context.Context, l net.Listener) error {
 	s := &http.Server{Handler: http.HandlerFunc(p.answer), ReadHeaderTimeout: dialTimeout}
 	defer context.AfterFunc(ctx, func() { _ = s.Close() })()
 	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
@@ -69,7 +69,7 @@ func (p Played) Serve(ctx context.Context, l net.Listener) error {
 	return nil
 }
 
-func (p Played) answer(w http.ResponseWriter, r *http.Request) {
+func (p Simulated) answer(w http.ResponseWriter, r *http.Request) {
 	begun := time.Now()
 	if r.Method != http.MethodPost {
 		p.other(w, r)

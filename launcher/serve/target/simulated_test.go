@@ -19,7 +19,7 @@ func TestPlayed(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	p := Played{Tokens: 4, First: 10 * time.Millisecond, PerToken: 3 * time.Millisecond}
+	p := Simulated{Tokens: 4, First: 10 * time.Millisecond, PerToken: 3 * time.Millisecond}
 	go func() { ended <- p.Serve(ctx, l) }()
 	h := &HTTP{URLs: []string{fmt.Sprintf("http://%s/v1/completions", l.Addr())}, Bodies: [][]byte{[]byte(`{"stream": true}`)}, ContentType: "application/json", Streams: true}
 	sender, err := h.Dial()

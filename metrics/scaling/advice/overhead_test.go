@@ -11,9 +11,9 @@ func near(got, want float64) bool { return math.Abs(got-want) <= 1e-6*max(1, mat
 // equations of a + b/n are [3 1.75; 1.75 1.3125]·[a b] = [14 9], so that a = 3 and
 // b = 20/7; the residuals are 1/7, −3/7 and 2/7 s.
 func TestBesideLawByHand(t *testing.T) {
-	runs := []runBeside{{1, 6, 10}, {2, 4, 10}, {4, 4, 10}}
+	runs := []runOverhead{{1, 6, 10}, {2, 4, 10}, {4, 4, 10}}
 	counts := map[float64]bool{1: true, 2: true, 4: true}
-	f := fitBesideLaw(runs, counts, besideShapes[0])
+	f := fitOverheadLaw(runs, counts, overheadShapes[0])
 	for name, c := range map[string][2]float64{
 		"a": {f.a, 3}, "b": {f.b, 20.0 / 7}, "misfit": {f.misfit, 3.0 / 70}, "squares": {f.squares, 14.0 / 4900},
 		"sigma": {f.sigma, math.Sqrt(14.0 / 4900)}, "at 8": {f.at(8), 3 + 20.0/56},
@@ -28,17 +28,17 @@ func TestBesideLawByHand(t *testing.T) {
 		t.Errorf("%d degrees of freedom, want 1", f.dof)
 	}
 	// Two runs on one count: their mean, on all ranks, which fits that count.
-	f = fitBesideLaw([]runBeside{{4, 3, 10}, {4, 5, 10}}, map[float64]bool{4: true}, besideShapes[0])
+	f = fitOverheadLaw([]runOverhead{{4, 3, 10}, {4, 5, 10}}, map[float64]bool{4: true}, overheadShapes[0])
 	if !near(f.a, 4) || f.b != 0 || f.misfit != 0 || f.dof != 1 || !near(f.sigma, math.Sqrt(0.02)) {
 		t.Errorf("one count: %+v, want a = 4 and σ = 0.1·√2", f)
 	}
 	// Times that fall faster than 1/n leave nothing to all ranks: b = Σ(y/n)/Σ(1/n²).
-	f = fitBesideLaw([]runBeside{{1, 8, 10}, {2, 2, 10}}, map[float64]bool{1: true, 2: true}, besideShapes[0])
+	f = fitOverheadLaw([]runOverhead{{1, 8, 10}, {2, 2, 10}}, map[float64]bool{1: true, 2: true}, overheadShapes[0])
 	if f.a != 0 || !near(f.b, 9/1.25) || f.aa != 0 || !near(f.bb, 100/1.25) {
 		t.Errorf("falling fast: %+v, want b = 7.2 alone", f)
 	}
 	// Times that grow are the same for all, at their mean.
-	f = fitBesideLaw([]runBeside{{1, 2, 10}, {2, 4, 10}}, map[float64]bool{1: true, 2: true}, besideShapes[0])
+	f = fitOverheadLaw([]runOverhead{{1, 2, 10}, {2, 4, 10}}, map[float64]bool{1: true, 2: true}, overheadShapes[0])
 	if !near(f.a, 3) || f.b != 0 || f.bb != 0 || !near(f.aa, 50) {
 		t.Errorf("growing: %+v, want a = 3 alone", f)
 	}
@@ -46,24 +46,24 @@ func TestBesideLawByHand(t *testing.T) {
 
 // Beyond the largest count the interval holds a time that stays and one that is shared.
 func TestBesidePrediction(t *testing.T) {
-	none := fitBeside(nil, 0.95)
+	none := fitOverhead(nil, 0.95)
 	if e := none.predict(4, 100); e.Value != 0 || *e.Low != 0 || *e.High != 0 {
 		t.Errorf("without runs: %+v, want 0", e)
 	}
 	// As many runs as coefficients: a value without an interval.
-	two := fitBeside([]runBeside{{1, 6, 10}, {2, 5, 10}}, 0.95)
+	two := fitOverhead([]runOverhead{{1, 6, 10}, {2, 5, 10}}, 0.95)
 	if e := two.predict(4, 100); !near(e.Value, 4.5) || e.Low != nil || e.High != nil { // a = 4, b = 2
 		t.Errorf("two runs: %+v, want 4.5 without an interval", e)
 	}
 	// Two runs of 3 and 5 s on one count: their mean has an error of 1 s, and t of one degree
 	// of freedom is 12.7062.
-	scattered := fitBeside([]runBeside{{4, 3, 10}, {4, 5, 10}}, 0.95)
+	scattered := fitOverhead([]runOverhead{{4, 3, 10}, {4, 5, 10}}, 0.95)
 	if e := scattered.predict(4, 100); !near(e.Value, 4) || *e.Low != 0 || math.Abs(*e.High-16.7062) > 1e-4 {
 		t.Errorf("two runs of one count: %g [%g, %g], want 4 [0, 16.7062]", e.Value, *e.Low, *e.High)
 	}
 	// Without any scatter the interval at a measured count is a point.
-	runs := []runBeside{{1, 6, 10}, {1, 6, 10}, {2, 5, 10}, {2, 5, 10}}
-	exact := fitBeside(runs, 0.95)
+	runs := []runOverhead{{1, 6, 10}, {1, 6, 10}, {2, 5, 10}, {2, 5, 10}}
+	exact := fitOverhead(runs, 0.95)
 	if e := exact.predict(2, 100); !near(e.Value, 5) || !near(*e.Low, 5) || !near(*e.High, 5) {
 		t.Errorf("at a measured count: %g [%g, %g], want 5", e.Value, *e.Low, *e.High)
 	}
