@@ -1,4 +1,4 @@
-// Package examples holds studies that run as they stand. "scalebench init"
+// Package examples holds studies that run unchanged. "scalebench init"
 // writes the first of them into a folder of the user's.
 package examples
 

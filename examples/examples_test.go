@@ -14,7 +14,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 )
 
-// Every example is a valid study, on the site that it names or that lies beside
+// Every example is a valid study, on the site that it names or that is next to
 // it, and on one of which nothing is known.
 func TestExamplesPlan(t *testing.T) {
 	for _, file := range studies(t) {

@@ -164,7 +164,7 @@ func (p parser) parse(t *testing.T, fields []string, lines []line) []answer {
 	return answers
 }
 
-// points are those of a study, without repeats.
+// points returns the points of a study, without repeats.
 func points(t *testing.T, file string) (list []study.Point) {
 	t.Helper()
 	s, err := study.Load(file, framework.ForStudy())
@@ -186,7 +186,7 @@ func points(t *testing.T, file string) (list []study.Point) {
 	return list
 }
 
-// arguments are what a program gets of the command line that scalebench makes for a point.
+// arguments returns the arguments that a program receives for a point.
 func arguments(t *testing.T, p study.Point, program string) []string {
 	t.Helper()
 	f, err := framework.Find(p.Framework)

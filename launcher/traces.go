@@ -161,7 +161,7 @@ func causeOf(e metrics.Event) string {
 	return ""
 }
 
-// logOf returns the log of a rank's program: its own, or that of the first rank of its node if one program
+// logOf returns the log of a rank's program: its own, or the log of its node's first rank if one program
 // starts them all; "": none.
 func logOf(run rundir.Folder, rank int) string {
 	if _, err := os.Stat(run.RankLog(rank)); err == nil {

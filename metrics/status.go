@@ -1,6 +1,6 @@
 package metrics
 
-// Status is how far an attempt at a point got. Terminal lists the final ones; any other status
+// A Status says how far an attempt at a point has got. Terminal lists the final ones; any other status
 // counts as unfinished.
 type Status string
 

@@ -84,7 +84,7 @@ func (e *RefusedError) Error() string {
 func (e *RefusedError) Words() string { return e.Message }
 
 // unanswered converts the refusal of a query to an *UnreachableError: if the controller refuses a query, or
-// there is no configuration, we do not know the answer.
+// without a configuration, the answer is unknown.
 func unanswered(err error) error {
 	var refused *RefusedError
 	if errors.As(err, &refused) {

@@ -22,7 +22,7 @@ func answering(t *testing.T, command, script string) *Client {
 	return &Client{Env: []string{"PATH=" + dir + ":/usr/bin:/bin"}}
 }
 
-// How a command's end is told: Slurm refused, or it did not answer, and then a submission may
+// How a command's end is classified: Slurm refused, or it did not answer, and then a submission may
 // be queued.
 func TestHowCommandsEnd(t *testing.T) {
 	submit := func(c *Client) error { _, err := c.Submit(context.Background(), "/dev/null"); return err }

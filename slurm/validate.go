@@ -131,7 +131,7 @@ func (s Script) checkPaths(f *flaws) {
 	}
 }
 
-// check reports problems of a pack; nil means that there is no pack, which is valid.
+// check reports problems of a pack; nil means no pack, which is valid.
 func (p *Pack) check(s Script, f *flaws) {
 	if p == nil {
 		return

@@ -80,7 +80,7 @@ func (c *checker) look(ctx context.Context) error {
 	return nil
 }
 
-// gpu is the first part. It fails if there is no GPU, since nothing can then be
+// gpu is the first part. It fails without a GPU, since nothing can then be
 // checked.
 func (c *checker) gpu(ctx context.Context, o *outcome) error {
 	if err := c.look(ctx); err != nil {

@@ -53,7 +53,7 @@ workers_per_node = 1
 		_, perNode, _ := strings.Cut(r.Series, "workers_per_node=")
 		placements[fmt.Sprint(r.Workers, "/", perNode)]++
 		// If other work delays the small messages, times do not grow with the size, and
-		// there is no latency and bandwidth.
+		// latency and bandwidth are missing.
 		if r.Runs > 1 || r.Bandwidth != nil && !(*r.Bandwidth > 0) {
 			t.Errorf("%+v", r)
 		}

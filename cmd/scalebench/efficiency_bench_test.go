@@ -114,7 +114,7 @@ func (c *contender) signal(b *testing.B, s syscall.Signal) {
 
 // turns returns the throughputs of the contender's turns, from the steps between two
 // stopped ones; NaN if there are too few. The first step after a stop is left out too,
-// because its data are no longer in the caches.
+// because its data have left the caches.
 func (c *contender) turns(b *testing.B) (rates []float64) {
 	b.Helper()
 	var slowest []float64 // seconds of each step, the largest over the ranks

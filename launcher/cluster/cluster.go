@@ -209,7 +209,7 @@ func (c Cluster) checkNodes(ctx context.Context, folder string, open []use) ([]F
 	return list, err
 }
 
-// cancel cancels the jobs that have not ended, even after an interrupt: their answers are no longer needed.
+// cancel cancels the jobs that have not ended, even after an interrupt: nothing needs their answers anymore.
 func (c Cluster) cancel(ctx context.Context, jobs []*job) {
 	var ids []string
 	for _, j := range jobs {

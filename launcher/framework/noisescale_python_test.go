@@ -83,7 +83,7 @@ func TestDDPNoiseScale(t *testing.T) {
 	}
 }
 
-// A run that stops within an epoch records the gradients of its finished part; with one rank there are no
+// A run that stops within an epoch records the gradients of its finished part; one rank has no
 // gradients to compare.
 func TestDDPGradientsRecorded(t *testing.T) {
 	gradients := func(workers int) (list []*metrics.Gradients) {

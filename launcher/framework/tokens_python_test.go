@@ -38,7 +38,7 @@ func writeTokens(t *testing.T, text string, width int, about string) string {
 	return dir
 }
 
-// Ids of two and of four bytes train the same as the bytes that they stand for. Unknown ids and invalid files
+// Ids of two and of four bytes train the same as the bytes that they encode. Unknown ids and invalid files
 // are refused.
 func TestTokens(t *testing.T) {
 	p := decoderPoint(t, "llama-100k", 1)

@@ -105,8 +105,8 @@ func (i Identity) text() []byte {
 
 // SameFile reports whether two paths name the same existing file or folder. The kernel treats a
 // file system that is mounted twice as two file systems. But the inode number and the time of the
-// last write in nanoseconds come from the server, and a copy has another inode number, but for
-// chance. (The change time is no sign: a link made or removed elsewhere changes it, and one of the
+// last write in nanoseconds come from the server, and a copy almost always has another
+// inode number. (The change time is no sign: a link made or removed elsewhere changes it, and one of the
 // two mounts may still have the old one in its cache.)
 func SameFile(a, b string) bool {
 	one, err1 := os.Stat(a)

@@ -67,7 +67,7 @@ func (l TokenLength) Draw(r *rand.Rand) int {
 	return int(min(max(math.Round(tokenLengths[l.Kind].draw(r, l.A, l.B)), 1), mostTokens))
 }
 
-// Moments returns the mean and the standard deviation; 0 if there is no distribution. It ignores that draws are
+// Moments returns the mean and the standard deviation; 0 without a distribution. It ignores that draws are
 // whole numbers of at least 1.
 func (l TokenLength) Moments() (mean, sd float64) {
 	if l.Kind == "" {

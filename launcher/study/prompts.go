@@ -135,7 +135,7 @@ func (p Prompts) Path() string {
 	return s.File + s.Trace
 }
 
-// Shares reports whether prompts are asked to have text in common, so that the service may cache it.
+// Shares reports whether prompts must have text in common, so that the service may cache it.
 func (p Prompts) Shares() bool {
 	s := p.Of()
 	return s.Prefix > 0 || s.Turns > 1 || s.Trace != "" || s.File != "" && s.Turns != 1

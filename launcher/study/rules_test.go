@@ -161,7 +161,7 @@ func TestTimeless(t *testing.T) {
 	}
 }
 
-// A point with a plain secret is told from one whose secrets are digests.
+// A point with a plain secret is distinguished from one whose secrets are digests.
 func TestPlainSecrets(t *testing.T) {
 	const secret = "hf_0123456789abcdefghijABCDEFGHIJ0123"
 	for name, change := range map[string]func(p *Point){

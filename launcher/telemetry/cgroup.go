@@ -248,7 +248,7 @@ func (n *node) bytes(mine usage) []Reading {
 	return list
 }
 
-// traffic is what was read and written on a block device, in bytes; -1: unknown.
+// traffic is the number of bytes read and written on a block device; -1: unknown.
 type traffic struct {
 	device, source string
 	read, written  int64

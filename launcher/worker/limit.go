@@ -9,8 +9,8 @@ import (
 )
 
 // limited returns why a point's CPU or memory limit, which differs from other points', is not
-// enforced; nil if it is. cpus is how many CPUs this process, and so its program, may use: those of
-// one rank, or of all ranks of the node. The memory is what the script requests from Slurm for all
+// enforced; nil if it is. cpus is the number of CPUs that this process, and so its program, may use: the CPUs of
+// one rank, or of all ranks of the node. The memory is the amount that the script requests from Slurm for all
 // ranks of the node.
 func limited(p study.Point, perNode bool, cpus int, root fs.FS) error {
 	_, ranks := p.Shape()

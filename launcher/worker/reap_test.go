@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// ours marks the processes of this test run, so that it leaves alone those of tests running at the
+// ours marks the processes of this test run, so that it spares the processes of tests running at the
 // same time.
 var ours = "of " + strconv.Itoa(os.Getpid())
 

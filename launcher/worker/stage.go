@@ -78,7 +78,7 @@ func Stage(ctx context.Context, s Staging) error {
 // stageWriter is the writer's name in Stage's event files.
 const stageWriter = "stage"
 
-// staged returns what Stage recorded for this node, by item; nil if there is no such file.
+// staged returns what Stage recorded for this node, by item; nil if the file does not exist.
 func staged(run rundir.Folder, w world.World) (map[string]metrics.Staged, error) {
 	path := run.EventFile(stageWriter, w.Node, w.Restart)
 	file, err := sharedfs.Open(path)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A user who may not read a path is told who owns it, even if the error is wrapped. Errors about
+// The error for a path that the user may not read names its owner, even if the error is wrapped. Errors about
 // the user's own path lack this hint.
 func TestAskOwner(t *testing.T) {
 	dir := t.TempDir()

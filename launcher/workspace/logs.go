@@ -92,7 +92,7 @@ func (l *Log) await(ctx context.Context) error {
 	return nil
 }
 
-// find sets Path to the path of the log, or to "" if there is no log yet.
+// find sets Path to the path of the log, or to "" if no log exists yet.
 func (l *Log) find() error {
 	if l.options.Rank >= 0 {
 		path, err := l.State.LogOf(l.options.Rank)

@@ -74,7 +74,7 @@ func (s *Selection) remarkable() (names []string, folders map[string]rundir.Fold
 	return names, folders, nil
 }
 
-// remark changes one run's tags and note. folder is "" if the run has none, and db is nil without
+// remark changes one run's tags and note. folder is "" for a run without a folder, and db is nil without
 // a database.
 func (w *Workspace) remark(ctx context.Context, db *store.Store, id string, folder rundir.Folder, change func(*metrics.Remarks)) error {
 	var said metrics.Remarks

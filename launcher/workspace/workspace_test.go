@@ -130,7 +130,7 @@ func TestClaim(t *testing.T) {
 	}
 }
 
-// Without a database the results are empty, and there is no error.
+// Without a database the results are empty, without an error.
 func TestResultsWithoutDatabase(t *testing.T) {
 	w, _ := open(t)
 	r, err := w.Results(t.Context(), "demo", rundir.OpenStudy(t.TempDir(), "demo"))

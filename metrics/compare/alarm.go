@@ -40,7 +40,7 @@ type Alarm struct {
 // change (Lai, J. R. Stat. Soc. B 57, 1995), for the last 2 to 10 runs. The variation by chance is
 // estimated from the means of the same number of neighbouring earlier runs. If runs are correlated
 // or periodic, these means scatter more as well. The limit comes from simulation
-// (TestTruthOfAlarms). looks is how often the runs are tested while their number grows. The limit
+// (TestTruthOfAlarms). looks is the number of tests while the runs grow in number. The limit
 // is such that all of these tests together raise a false alarm no more often than a single one.
 func Newest(segments []Segment, worse, looks int) (alarm *Alarm, judged bool) {
 	last := latest(segments)

@@ -58,7 +58,7 @@ type Pair struct {
 	Verdict Verdict
 	Why     string // reason for Insufficient
 	FewRuns bool   // Insufficient only because there are too few runs for a test
-	// Origin says which runs were compared: those of A, and those of B.
+	// Origin says which runs of A and of B were compared.
 	Origin [2]Origin
 }
 

@@ -61,7 +61,7 @@ func TestVerdicts(t *testing.T) {
 		{"all equal", []float64{7, 7, 7, 7}, []float64{7, 7, 7, 7}, "throughput", Same, 1, ""},
 		{"3 runs a side cannot differ", []float64{1, 2, 3}, []float64{10, 20, 30}, "throughput", Insufficient, 10, "too few runs for a test (3 of 4 needed)"},
 		{"without the figure", six(1), six(1), "end_to_end", Insufficient, math.NaN(), "0 runs of A and 0 of B recorded end_to_end"},
-		// A run that misses the target ranks last. If all miss it, there is no time.
+		// A run that misses the target ranks last. If all miss it, the time is missing.
 		{"one misses the target", six(1), []float64{110, 111, 112, 113, 114, -115}, "to_0.5", Same, math.NaN(), ""},
 		{"all miss the target", six(1), []float64{-100, -101, -102, -103, -104, -105}, "to_0.5", Worse, math.NaN(), ""},
 	} {

@@ -162,7 +162,7 @@ func TestAgain(t *testing.T) {
 }
 
 // If each set ran on one node, and the nodes differ, a difference may come from the nodes. It does
-// not if both ran on the same node, or if the machines are what is compared.
+// not if both ran on the same node, or if the machines are compared.
 func TestOneNodeEach(t *testing.T) {
 	set := func(study, host, cpu string, factor float64) []scaling.Observation {
 		var list []scaling.Observation

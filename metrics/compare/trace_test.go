@@ -18,7 +18,7 @@ func runs(from int, print int, values ...float64) []Sample {
 	return list
 }
 
-// summary is what the tests compare: kind, first run, number of runs, median.
+// summary holds the fields that the tests compare: kind, first run, number of runs, median.
 type summary struct {
 	Kind    string
 	First   int64

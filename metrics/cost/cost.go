@@ -277,7 +277,7 @@ func (p *Price) units(u Use) (float64, error) {
 	return p.Weights.Units(u)
 }
 
-// Equal reports whether two labels match: numbers by value, whatever their type,
+// Equal reports whether two labels match: numbers by value, regardless of type,
 // including numbers given as text.
 func Equal(a, b any) bool { return text(a) == text(b) }
 

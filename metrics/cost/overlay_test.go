@@ -79,7 +79,7 @@ func TestEnergy(t *testing.T) {
 			t.Errorf("%s: %+v (%s), want %g kWh", name, got, rows[0].WhyNoEnergy, test.kWh)
 		}
 	}
-	// Each way to count energy is named once; that of a sampled energy is not.
+	// Each way to count energy is named once; sampling is not named.
 	c := energetic()
 	for i, of := range []string{"", "the node's meter", "the node's meter", "the GPUs alone", "", ""} {
 		c.Runs[i].JoulesOf = of

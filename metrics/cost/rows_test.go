@@ -39,7 +39,7 @@ func TestMillion(t *testing.T) {
 	}
 }
 
-// Epochs of 10, 30 and 20 s. A run without an epoch has none, and so has its price.
+// Epochs of 10, 30 and 20 s. A run without an epoch has neither a time nor a price per epoch.
 func TestEpochs(t *testing.T) {
 	c := config("f", 1, 3600, nil, 10, 60, 80, 90, 70)
 	for i, epochs := range []int{1, 2, 4, 0, 0} {

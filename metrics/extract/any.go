@@ -10,7 +10,7 @@ import (
 )
 
 // Any reads the output of an unnamed training program. It tries every format, and uses the result
-// if exactly one of them matches. If no format matches, the content is empty and there is no
+// if exactly one of them matches. If no format matches, the content is empty, without an
 // error.
 var Any = Extractor{Name: "any", Kind: "train", Reads: "the output of a training, in whichever format it is"}
 

@@ -28,7 +28,7 @@ type Extractor struct {
 	Name  string // as users write it: "horovod-synthetic"
 	Kind  string // kind of workload that writes such logs, as in a study; "" for any
 	Reads string // one line that describes what it reads
-	// Apart is true if the format is that of a separate file, and not of what a program prints.
+	// Apart is true if a separate file has the format, and not a program's output.
 	Apart bool
 	read  func(l *log, r io.Reader)
 }
@@ -124,7 +124,7 @@ type Value struct {
 	Line   int     // 1-based; 0 in formats without lines
 }
 
-// A Content is what was read from a log.
+// A Content holds the figures and warnings read from a log.
 type Content struct {
 	Kind      string  // kind of workload, as in a study; "" if it may be any
 	Workers   int     // ranks that the log mentions; 0: none mentioned
@@ -146,7 +146,7 @@ type Content struct {
 }
 
 // Findings yields train, epoch, evaluation, figure and stop events in time order. Times are
-// counted from the start of the run. If the log has no times, they are 0 and there is no train
+// counted from the start of the run. If the log has no times, they are 0 and the log has no train
 // event. Each Finding is built when it is yielded, to save memory. Do not modify it.
 func (r *Content) Findings() iter.Seq[Finding] { return r.findings.all() }
 

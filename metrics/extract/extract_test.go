@@ -201,7 +201,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// The keys are those in nccl-tests' src/util.cu; there is no real sample (see
+// The keys come from nccl-tests' src/util.cu; a real sample is missing (see
 // testdata/SOURCE.md).
 func TestNCCLJSON(t *testing.T) {
 	row := `{"size": %d, "count": 1, "type": "float", "redop": "sum", "root": "    -1",

@@ -18,7 +18,7 @@ type Finding struct {
 
 // findings holds the findings of a log. In a log with a million entries, most findings differ
 // only in a few numbers. So it stores only these numbers, in 48 instead of some 500 bytes a
-// finding, and builds a Finding when one is asked for.
+// finding, and builds a Finding on request.
 type findings struct {
 	file  string
 	found [][]packed // every block except the last is full

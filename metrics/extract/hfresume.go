@@ -80,7 +80,7 @@ func (h *hfParts) loss(epoch, loss float64) {
 }
 
 // resumed returns a reason if the log shows that the training was resumed, and "" otherwise.
-// trainLoss and runtime (in seconds) are those of the summary; 0: missing.
+// trainLoss and runtime (in seconds) come from the summary; 0: missing.
 func (h *hfParts) resumed(trainLoss, runtime float64) string {
 	const all = "it was resumed, and divides the samples of all epochs by the time since then"
 	if h.why != "" {

@@ -8,9 +8,9 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// Most programs log the rate of all workers, some that of one worker, and few say which. So the
+// Most programs log the rate of all workers, some the rate of one worker, and few say which. So the
 // stated rate is compared with a rate computed from the samples and times in the same log. If the
-// two differ by less than a third, the stated rate is that of all workers. If it is that close to
+// two differ by less than a third, the stated rate is the rate of all workers. If it is that close to
 // one worker's share, it is multiplied by the number of workers. Otherwise it is unknown what the
 // stated rate covers, and curves leave it out.
 

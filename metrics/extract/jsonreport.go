@@ -15,7 +15,7 @@ func (l *log) object(v value) members {
 	return m
 }
 
-// read replaces the members by those of another object.
+// read replaces the members by another object's.
 func (m *members) read(v value) {
 	m.line = v.line
 	v.members(m.of)

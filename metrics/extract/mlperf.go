@@ -166,7 +166,7 @@ func (p *mllogProcesses) other(ln line, e mllogLine) {
 }
 
 // take copies the end of the run from the process that evaluates. It also copies the evaluations
-// if this process has none.
+// if this process does not log it.
 func (m *mllogRun) take(judge *mllogRun) {
 	m.stop, m.status = judge.stop, judge.status
 	m.l.note("run_stop is rank %s's, which evaluates while other ranks train: the training time lasts until its evaluation ends", judge.source)

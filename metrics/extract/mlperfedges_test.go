@@ -10,7 +10,7 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// How many samples a mark stands for, by the benchmark's own way of counting.
+// How many samples a mark means, as the benchmark counts them.
 func TestMLPerfSamples(t *testing.T) {
 	none := math.NaN()
 	for _, c := range []struct {

@@ -114,7 +114,7 @@ func (m *mllogRun) ownRate() ownRate {
 	})
 	slices.SortStableFunc(marks, func(a, b mllogMark) int { return cmp.Compare(a.at, b.at) })
 	// The counts at evaluations come first, because MLPerf's own checker uses them. In some logs,
-	// the count at the end of a block is that of its start.
+	// the count at the end of a block equals the count at its start.
 	for _, key := range []string{"eval_start", "eval_accuracy", "block_start", "block_stop", "epoch_stop"} {
 		rates, whole := m.between(marks, key)
 		if len(rates) > 1 {

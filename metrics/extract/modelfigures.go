@@ -53,7 +53,7 @@ func (r *rowsOfRun) modelValues(name string) (values []Value, scale float64) {
 	return values, scale
 }
 
-// steadyEpochs returns the rates without that of the first epoch, if there are several, because
+// steadyEpochs returns the rates of all epochs but the first, if there are several, because
 // programs compile and fill caches then. It also returns the note with this added.
 func steadyEpochs(rates []Value, note string) ([]Value, string) {
 	if len(rates) > 1 {

@@ -8,7 +8,7 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// nanoGPT reads the output of nanoGPT's train.py. The time on a line is that of the printed
+// nanoGPT reads the output of nanoGPT's train.py. The time on a line is the duration of the printed
 // iteration. If an evaluation preceded the iteration, the time includes it, and the line gives no
 // rate. The MFU is rank 0's running mean over all lines, including those with an evaluation. It
 // assumes the peak of an A100 on any GPU, and is -100 % until it has a value.

@@ -115,7 +115,7 @@ var (
 	perfFields  = []loadField{{"latency Avg", measure.LatencyMean, 1}, {"latency p50", measure.LatencyP50, 1}, {"latency p95", measure.LatencyP95, 1}, {"latency p99", measure.LatencyP99, 1}}
 )
 
-// A perfReport is what the output reports about one load.
+// A perfReport holds the output's figures for one load.
 type perfReport struct {
 	*textResult
 	key      string

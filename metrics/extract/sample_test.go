@@ -123,7 +123,7 @@ var samples = []sample{
 		want: []string{"12 requests_per_second 602.27 requests/s batch 1 threads 4", "4 latency_mean 0.01813 s batch 1 threads 4", "7 latency_p50 0.00286 s batch 1 threads 4",
 			"10 latency_p99 0.18188 s batch 1 threads 4", "11 errors 0  batch 1 threads 4", "25 requests_per_second 1398.2 requests/s batch 1 threads 8", "23 latency_p99 0.10368 s batch 1 threads 8"},
 		notes: []string{"wrk's loop is closed", "it did not measure", "at threads=4, answers/s times the mean latency are 10.9 requests in flight, not 4", "at threads=8, answers/s times the mean latency are 18.3 "}},
-	// 48 of 484 are wrong, so 436/484 of 229.77/s are right, and the mean is not that of
+	// 48 of 484 are wrong, so 436/484 of 229.77/s are right, and the mean does not cover only
 	// right answers.
 	{file: "wrk-failing.log", format: "wrk",
 		want:  []string{"6 errors 0.099173553719  batch 1 threads 2", "8 requests_per_second 206.98", "4 stated_latency_mean 0.01885 s"},

@@ -25,7 +25,7 @@ var loadFigures = []string{measure.RequestsPerSecond, measure.LatencyMean, measu
 	measure.OutputThroughput, measure.Goodput, measure.RateWithinLimit}
 
 // mostErrors is the largest share of failed requests at which percentiles over all requests are
-// still taken as those of right answers. It equals the default of a study's error limit.
+// still accepted as the latencies of right answers. It equals the default of a study's error limit.
 const mostErrors = 0.001
 
 // checkAt returns an error if Options.At is not valid.
@@ -224,7 +224,7 @@ var percentileFields = []loadField{{"latency 50", measure.LatencyP50, 1}, {"late
 // unit in the number's loadField; ok is false if the report lacks the number.
 type source func(theirs string) (v Value, scale float64, ok bool)
 
-// fields adds those of the declared numbers that a report has.
+// fields adds the declared numbers that a report has.
 func (s *served) fields(list []loadField, read source) {
 	for _, f := range list {
 		v, scale, ok := read(f.theirs)

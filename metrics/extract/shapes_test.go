@@ -215,7 +215,7 @@ func TestRoles(t *testing.T) {
 	}
 }
 
-// Columns that are not mapped: what makes rows different series, what is said of the rest.
+// Columns that are not mapped: which make rows different series, and the note on the rest.
 func TestEdgesOfOtherColumns(t *testing.T) {
 	rate := []string{"workers=w", "throughput=x:samples/s"}
 	for _, c := range []struct {

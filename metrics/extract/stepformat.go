@@ -14,7 +14,7 @@ type stepFormat struct {
 	convention string // name of the program's MFU convention; "" for none
 
 	// line matches the line of a step. Its group "step" is the step number. The groups "fields"
-	// and "before" (before the step number) contain named fields. If there is no group "fields",
+	// and "before" (before the step number) contain named fields. Without a group "fields",
 	// every named group is a field.
 	line      *regexp.Regexp
 	separator string         // separator between fields of the form "name: value"

@@ -16,7 +16,7 @@ import (
 // our measures if they mean the same.
 //
 // Only the rate over all devices has a better direction, so that only it gets a speedup and an
-// efficiency. Dividing other figures by the number of devices would be wrong: they are those of
+// efficiency. Dividing other figures by the number of devices would be wrong: they apply to
 // one device, or of a step whose batch may grow with the devices.
 const (
 	tokensPerSecond = measure.TokensPerSecond
@@ -128,7 +128,7 @@ func (s *stepLog) takes(ln line, step int) bool {
 	return true
 }
 
-// earlier is how many seconds another rank's line may precede the first line of a start.
+// earlier is the number of seconds by which another rank's line may precede the first line of a start.
 const earlier = 60
 
 // overlaps reports whether the line's time of day is within the time since the latest start. If

@@ -165,7 +165,7 @@ func TestMFU(t *testing.T) {
 	}
 }
 
-// A log that cannot be that of one run gives an error with the line.
+// A log that cannot come from one run gives an error with the line.
 func TestStepLogsRefused(t *testing.T) {
 	one := titan(1, "8.0", "100", "1.00%") + titan(10, "7.5", "5,000", "20.00%") + titan(20, "7.5", "5,000", "20.00%")
 	for _, tt := range []struct{ format, text, want string }{

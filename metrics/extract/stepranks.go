@@ -6,7 +6,7 @@ import (
 )
 
 // Ranks that work in step take the same time for a step. If they state different times, they ran
-// separate trainings, or one device is slower. In both cases, the rate of one rank is not that of
+// separate trainings, or one device is slower. In both cases, the rate of one rank differs from that of
 // the run.
 
 // mostOthers limits how many other ranks are compared, and how many values of each.

@@ -159,7 +159,7 @@ func (s *survey) lone(rows []surveyed) bool {
 	return !slices.ContainsFunc(rows, func(r surveyed) bool { return r.workers > 0 })
 }
 
-// adds reports whether the rates of the parts add up to those of the whole. Latencies do not add
+// adds reports whether the rates of the parts add up to the rates of the whole. Latencies do not add
 // up, so a row without a rate is accepted as the whole.
 func (s *survey) adds(parts []surveyed, whole surveyed) bool {
 	rated := false
@@ -238,7 +238,7 @@ func (s *survey) unlikelyRuns() {
 }
 
 // rounded returns the rows of a point that repeat its other rows with fewer decimals, in the same
-// order; nil if there are none.
+// order; nil if no row qualifies.
 func (s *survey) rounded(rows []surveyed) (again []surveyed) {
 	most := 0
 	for _, r := range rows {

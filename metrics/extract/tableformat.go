@@ -31,7 +31,7 @@ type tableFormat struct {
 	needs       string   // what a file without an accuracy and a rate lacks, for the error
 }
 
-// ofDevice is how the names of columns end that have the rate of one device.
+// ofDevice matches the endings of names of columns with the rate of one device.
 const ofDevice = "device/samples_per_sec"
 
 // A tableRun is the parser's state while it reads one file.

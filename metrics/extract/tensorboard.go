@@ -268,7 +268,7 @@ type field struct {
 	data   []byte
 }
 
-// last returns the last value of a field, which takes precedence; nil if there is none.
+// last returns the last value of a field, which takes precedence; nil without values.
 func (m message) last(number protowire.Number, wire protowire.Type) (data []byte) {
 	for _, f := range m {
 		if f.number == number && f.wire == wire {

@@ -7,7 +7,7 @@ import (
 )
 
 // A variant is output that a program writes in another version or with other settings
-// than those of testdata, and what must be read of it. Values are worked out by hand
+// than those of testdata, and what must be read from it. Values are worked out by hand
 // from the program's own definition of the figure.
 type variant struct {
 	name, format, text string

@@ -46,7 +46,7 @@ func along(ms ...measure.Measure) build {
 	}
 }
 
-// bends marks saturation points by rings. On a latency, they are those of the throughput that was
+// bends marks saturation points by rings. On a latency, they come from the throughput that was
 // measured with it. The caption says where they are, or why none exist.
 func (c *chart) bends(list []trend) {
 	var curves []scaling.Curve // without repetition

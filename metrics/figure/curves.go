@@ -140,7 +140,7 @@ func (w work) speedup(d Data) (chart, error) {
 	return c, c.fit()
 }
 
-// efficiency draws the efficiency of the throughput, or that of the time to a target if one
+// efficiency draws the efficiency of the throughput, or of the time to a target if one
 // is requested or throughput is missing.
 func (w work) efficiency(d Data) (chart, error) {
 	curves := d.Curves

@@ -103,7 +103,7 @@ func drawOne(kind string, draw build, d Data, o Options) (*Drawing, error) {
 	return compose(kind, c, o)
 }
 
-// builder returns the function that draws a plot of curves. It is that of a preset, if the curves
+// builder returns the function that draws a plot of curves. It belongs to a preset, if the curves
 // are over its axis. Otherwise it draws the measure of that name, or its ratio to a baseline.
 func builder(kind string, curves []scaling.Curve, o Options) (build, error) {
 	together := func() ([]measure.Measure, error) {

@@ -386,7 +386,7 @@ func TestTicks(t *testing.T) {
 	}
 }
 
-// There is no tick between one worker and two.
+// No tick is between one worker and two.
 func TestTicksOfCounts(t *testing.T) {
 	for _, tt := range []struct {
 		least, most float64

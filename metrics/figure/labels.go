@@ -105,7 +105,7 @@ func (l *layout) placeFrom(top vg.Length) {
 }
 
 // placeInside puts the labels of lines next to the lines' ends in the plot. It reports
-// whether every label found a position where it covers no other label and almost nothing of
+// whether every label found a position where it covers no other label and little of
 // the lines.
 func (l *layout) placeInside(c *chart) bool {
 	const tolerable = 5 // covered steps, counted twice

@@ -19,7 +19,7 @@ const panelWidth = 3.3
 // fewPanels is the largest number of panels that are as high as a single plot.
 const fewPanels = 4
 
-// frame is what surrounds several panels: the title, shared labels, the caption.
+// frame holds the parts around several panels: the title, shared labels, the caption.
 type frame struct {
 	title, caption []string
 	labels         []placed

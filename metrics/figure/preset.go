@@ -29,7 +29,7 @@ const (
 	OfLooks                    // Looks
 )
 
-// Data is what figures are drawn from. A figure reads the part named by its Input; the rest
+// Data holds the data of figures. A figure reads the part named by its Input; the rest
 // may be zero.
 type Data struct {
 	Curves       []scaling.Curve

@@ -109,7 +109,7 @@ func (c *chart) over(lines []traced, from float64) {
 	}
 }
 
-// traced is one line of a panel. Its name is that of the device, or "" for values of the whole node.
+// traced is one line of a panel. Its name is the device's, or "" for values of the whole node.
 type traced struct {
 	name    string
 	samples []summary.NodeSample

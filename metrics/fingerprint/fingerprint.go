@@ -132,7 +132,7 @@ func (c collector) gpus() {
 	}
 }
 
-// network collects the interface of the collectives. A run within one node has none.
+// network collects the interface of the collectives. A run within one node uses none.
 func (c collector) network() {
 	if c.subject.Nodes == 1 {
 		c.print[Interface] = ""

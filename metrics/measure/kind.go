@@ -34,7 +34,7 @@ type Kind struct {
 	// Clock is the measure of the seconds that are paid for; "" if only whole jobs
 	// have a price.
 	Clock string
-	// Rate is the measure of the largest rate within a limit; "" if the kind has none.
+	// Rate is the measure of the largest rate within a limit; "" for kinds without one.
 	// advise --rate uses it, and the price of a million answers is calculated at it.
 	Rate string
 }

@@ -163,7 +163,7 @@ func meanings(over [][]string, inName bool) []Unit {
 	return []Unit{one(base, scale)}
 }
 
-// A denominator is what a numerator is divided by.
+// A denominator is the unit that divides a numerator.
 type denominator struct {
 	time float64  // seconds; 0 without a time
 	each wordUnit // a quantity

@@ -7,7 +7,7 @@ import (
 	"unicode"
 )
 
-// secretName reports whether a name (of a variable, option or key) is that of a secret, regardless
+// secretName reports whether a name (of a variable, option or key) names a secret, regardless
 // of the value. It compares whole words and ignores case: HF_TOKEN, --api-key and clientSecret are
 // names of secrets; kv_token, attn.key, cache-key and tokenizer are not.
 func secretName(name string) bool {
@@ -36,11 +36,11 @@ func Named(name, value string) bool {
 	return slices.ContainsFunc(words(name), weak) && random(value)
 }
 
-// secretWord matches words that make a name that of a secret. They are often part of a longer word:
+// secretWord matches words in the names of secrets. They are often part of a longer word:
 // PGPASSWORD, sshkey.
 var secretWord = regexp.MustCompile(`(?:password|passwd|passphrase|passcode)s?$|secrets?$|^(?:credentials?|creds?|oauth|jwt)$|(?:api|access|private|secret|ssh)keys?$|(?:api|access|auth)token$`)
 
-// keyOwners are words before "key" that make the name that of a secret.
+// keyOwners are words before "key" in the names of secrets.
 var keyOwners = []string{"api", "access", "private", "secret", "ssh", "account", "signing", "signature", "encryption", "master", "auth", "storage", "shared", "subscription", "deploy", "service", "app", "admin"}
 
 // modelWords are words before "token" in names that are not those of secrets, but of a text's

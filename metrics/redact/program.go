@@ -33,7 +33,7 @@ const siblings = `[a-z-]*(?:\.exe)?`
 
 var isSibling = regexp.MustCompile(`^` + siblings + `$`)
 
-// optionOf returns the password option of the program that an argument names; nil if it has none.
+// optionOf returns the password option of the program that an argument names; nil without one.
 func optionOf(argument string) *passwordOption {
 	name := path.Base(argument)
 	for i, o := range passwordOptions {

@@ -108,7 +108,7 @@ func (k Key) Matches(hidden, plain string) bool {
 // A Hider returns the replacement of a secret.
 type Hider func(secret string) string
 
-// Value hides the value of a parameter: all of it if the name is that of a secret, otherwise the
+// Value hides the value of a parameter: all of it if the name is a secret's, otherwise the
 // secrets in its text. Types are string, bool, int64, float64 or a list of these.
 func (hide Hider) Value(name string, v any) any {
 	switch v := v.(type) {

@@ -8,7 +8,7 @@ import (
 )
 
 // token describes the tokens of some services: prefixes and the minimum number of characters after
-// them. The minimum is lower than that of real tokens, and higher than that of ordinary words with
+// them. The minimum is lower than for real tokens, and higher than that of ordinary words with
 // such a prefix.
 type token struct {
 	prefixes string // separated by spaces

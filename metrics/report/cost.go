@@ -13,7 +13,7 @@ import (
 )
 
 // Cost returns the table of costs for people. Cells are medians, with intervals in brackets or a
-// dash if there is no interval. Notes explain them.
+// dash without an interval. Notes explain them.
 func Cost(rows []cost.Row, currency string, o cost.Options) *table.Table {
 	c := &costTable{rows: rows, currency: currency, o: o, asked: o.Measure.Name != ""}
 	c.perWork()

@@ -104,7 +104,7 @@ func communicationNotes(curves []scaling.Curve) []string {
 	return lines
 }
 
-// shareText returns a share with its interval, or with a dash if it has none.
+// shareText returns a share with its interval, or with a dash without one.
 func shareText(e *scaling.Estimate) string {
 	return number.Percent(e.Value) + " " + intervalText(e.Interval, number.Percent)
 }

@@ -113,7 +113,7 @@ func RankSteps(ctx context.Context, db *store.Store, curves []scaling.Curve) ([]
 	return list, nil
 }
 
-// Report returns the report. If title is "", the title is the study's name. Errors are those of
+// Report returns the report. If title is "", the title is the study's name. Errors come from
 // the database.
 func (s *ReportedStudy) Report(ctx context.Context, db *store.Store, title string) (*Report, error) {
 	if err := s.read(ctx, db); err != nil {

@@ -250,7 +250,7 @@ func timeSentence(t *scaling.Summary) string {
 	return s
 }
 
-// spread returns a median with its interval, or says that it has none. unit is "" if show writes
+// spread returns a median with its interval, or says that the interval is missing. unit is "" if show writes
 // it already.
 func spread(e *scaling.Estimate, show func(float64) string, unit string, runs int) string {
 	value, interval := spreadText(e.Value, e.Interval, show)

@@ -30,7 +30,7 @@ func curves(t *testing.T, m measure.Measure, values ...float64) []scaling.Curve 
 	return list
 }
 
-// The best value depends on the measure's direction; without one, there is no best.
+// The best value depends on the measure's direction; without a direction, none is best.
 func TestBestOf(t *testing.T) {
 	for _, test := range []struct {
 		better     measure.Direction

@@ -291,7 +291,7 @@ func reported(obs []Observation) []measure.Measure {
 	return list
 }
 
-// Reported returns the measures that runs report in addition to those of their kind, sorted by
+// Reported returns the measures that runs report in addition to their kind's, sorted by
 // name.
 func (a *Answer) Reported() []measure.Measure { return reported(a.Observations) }
 
@@ -322,9 +322,9 @@ func knownNames(obs []Observation) []string {
 	return names
 }
 
-// KeyNamed returns the parameter or coordinate that a name stands for: its TOML path, the last
+// KeyNamed returns the parameter or coordinate that a name means: its TOML path, the last
 // part of a path if only one path ends with it, or a coordinate of the measure. The name ""
-// stands for the number of workers.
+// means the number of workers.
 func KeyNamed(name string, obs []Observation, planned []Planned, of measure.Measure) (string, error) {
 	if name == "" || name == Workers || of.At.Has(name) {
 		return cmp.Or(name, Workers), nil

@@ -136,7 +136,7 @@ func slopeOf(points [][]made) float64 {
 	return Middle(slopes)
 }
 
-// span is a range of runs; to is exclusive; the zero value is no range.
+// span is a range of runs; to is exclusive; the zero value is empty.
 type span struct{ from, to int }
 
 // blocks returns for each run the range of its block; runs must be sorted by start time. A block

@@ -104,7 +104,7 @@ func TestDivideIsLinear(t *testing.T) {
 }
 
 // Twice the workers can double a rate or halve the time of a run, so these have an efficiency.
-// Shares and values of a single step have none: a constant step time is not an efficiency of 50 %.
+// Shares and values of a single step have no efficiency: a constant step time is not an efficiency of 50 %.
 func TestWhatHasAnEfficiency(t *testing.T) {
 	var obs []Observation
 	for _, workers := range []int{1, 2} {

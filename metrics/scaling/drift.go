@@ -27,7 +27,7 @@ type TimedRun struct {
 	Nodes []string // nodes of the run; nil if unknown
 }
 
-// A DriftLink is what the values of a point's runs depend on: their order, the day, or the node.
+// A DriftLink names a cause of differences between a point's runs: their order, the day, or the node.
 type DriftLink string
 
 // The values of DriftLink.

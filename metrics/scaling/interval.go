@@ -50,7 +50,7 @@ func censoredMedian(sorted []float64, lacking int, confidence float64) (*Interva
 	return &Interval{Low: sorted[l-lacking-1], High: sorted[n-l], Level: 1 - 2*below.CDF(float64(l-1))}, ""
 }
 
-// lacks says why there is no interval if some runs lack a value.
+// lacks says why the interval is missing if some runs lack a value.
 func lacks(lacking, runs int) string {
 	return fmt.Sprintf("%d of %d runs lack it, too many to leave out: they may be the slow ones", lacking, runs)
 }

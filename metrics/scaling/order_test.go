@@ -24,7 +24,7 @@ func at(times ...float64) []made {
 
 // The probability that all runs of one point are before all of the other is 2/C(12,6) = 0.2 % for
 // six runs each, 2/252 = 0.8 % for five, and 2.9 % for four. That is low enough for four, since
-// there is no interval anyway.
+// no interval exists anyway.
 func TestOrder(t *testing.T) {
 	long := func(list []made, seconds float64) []made {
 		list = slices.Clone(list)
@@ -142,7 +142,7 @@ func TestRunsThatShareANode(t *testing.T) {
 	if in := m.Interval; in == nil || in.Low != 80 || in.High != 100.8 || in.Level != 1-2.0/64 { // from the groups: 80 to (100.5+101.1)/2
 		t.Errorf("%+v %+v", m, in)
 	}
-	// With only two nodes, there is no interval.
+	// With only two nodes, the interval is missing.
 	for i := range obs {
 		if obs[i].Hosts[0] != "n3" {
 			obs[i].Hosts = []string{"n0"}

@@ -175,7 +175,7 @@ func (s *Summary) settle() {
 }
 
 // divide returns the ratio of two medians, or the median ratio within runs if both samples have
-// the same runs. The ratio has an interval, or the refusal says why it has none. The ratio is nil
+// the same runs. The ratio has an interval, or the refusal says why not. The ratio is nil
 // if it is out of range.
 func divide(a, b Sample, confidence float64) (*Estimate, Refusal) {
 	if e, why, ok := divideRuns(a, b, confidence); ok {

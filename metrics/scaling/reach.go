@@ -23,7 +23,7 @@ const (
 )
 
 // reachedBy returns the median time to a target, or its cost, over all runs of a point; a run
-// that misses the target has the value +Inf. It returns an empty Reach if there are no runs.
+// that misses the target has the value +Inf. It returns an empty Reach without runs.
 // Confidence is the requested level; 0 means 0.95.
 //
 // A miss ranks after all runs that reach the target, as in the rules of MLPerf Training. The

@@ -39,7 +39,7 @@ type Row struct {
 	CommunicationPredicted     *float64 `json:"communication_predicted"`
 	CommunicationPredictedLow  *float64 `json:"communication_predicted_low"`
 	CommunicationPredictedHigh *float64 `json:"communication_predicted_high"`
-	// CommunicationPredictedFrom names the benchmark, or says why there is no prediction.
+	// CommunicationPredictedFrom names the benchmark, or says why the prediction is missing.
 	CommunicationPredictedFrom string `json:"communication_predicted_from"`
 
 	TimeToAccuracy map[string]RowSeconds `json:"time_to_accuracy"` // by target: "0.75", "loss_2", "target" for the program's own; never null
@@ -72,7 +72,7 @@ type RowBase struct {
 	Unit       string   `json:"-"`          // unit of the throughput if the runs declare what a sample is; "": samples/s
 }
 
-// Row returns the base in the form that is printed and exported; nil if there is no base.
+// Row returns the base in the form that is printed and exported; nil without a base.
 func (b *Base) Row() *RowBase {
 	if b == nil {
 		return nil

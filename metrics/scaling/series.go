@@ -27,7 +27,7 @@ type series struct {
 	divided    []fingerprint.Varying // facts of the fingerprints that separate it from other parts; nil if it was not divided
 }
 
-// ranOn is the prefix of parameters that stand for facts of a fingerprint.
+// ranOn is the prefix of parameters that hold facts of a fingerprint.
 const ranOn = "fingerprint."
 
 // divide splits the series by the facts of the fingerprints in which its runs differ. A run to

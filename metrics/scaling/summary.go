@@ -104,7 +104,7 @@ func (an *analysis) summarise(s *Summary, values []made, lacking int) *Summary {
 	return s
 }
 
-// Gain returns the value of the Ratio to the base; nil if it has none.
+// Gain returns the value of the Ratio to the base; or nil.
 func (s *Summary) Gain() *Estimate {
 	if !s.divided {
 		s.divided = true

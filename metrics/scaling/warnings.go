@@ -14,7 +14,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// superlinearTolerance is how far an efficiency without an interval may exceed 1, because of the
+// superlinearTolerance is the amount by which an efficiency without an interval may exceed 1, because of the
 // usual noise between runs, before it is called superlinear.
 const superlinearTolerance = 0.02
 

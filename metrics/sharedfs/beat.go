@@ -49,7 +49,7 @@ func beat(path string) error {
 }
 
 // Age returns how long ago a file was last written, by the file server's clock. It compares the
-// file's time with that of a new file in the folder temporary, which must be on the same file
+// file's time with the time of a new file in the folder temporary, which must be on the same file
 // system. Network file systems may cache times for up to a minute, so the age may be too large by
 // that much. It is never negative: a modification time in the future is first set to the present. A
 // folder that is not writable is an error, and so is a path that is not a regular file.

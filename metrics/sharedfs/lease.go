@@ -34,8 +34,8 @@ const (
 	retry     = 50 * time.Millisecond // interval between attempts to take a lease that another process has
 )
 
-// LeasePatience is how long to wait for a lease: long enough for the lease of a dead process to
-// lapse, whatever the date of its file.
+// LeasePatience is the longest wait for a lease: long enough for the lease of a dead process to
+// lapse, regardless of its file's date.
 const LeasePatience = LeaseTime + 30*time.Second
 
 var began = time.Now()
@@ -94,7 +94,7 @@ func TakeLease(ctx context.Context, path string, wait time.Duration) (*Lease, er
 }
 
 // try takes the lease, or returns its holder. Every attempt has a new nonce, so that files left by
-// an earlier attempt are not mistaken for those of the present one.
+// an earlier attempt are not mistaken for answers to the present one.
 func (l *Lease) try() (holder *Holder, err error) {
 	l.owner.Nonce = rand.Text()
 	defer func() {
@@ -336,7 +336,7 @@ func (l *Lease) ours() error {
 // given has the nonces of this process's released leases and failed attempts.
 var given sync.Map
 
-// Release releases the lease if it is still ours: it makes the file older than that of any lease in
+// Release releases the lease if it is still ours: it makes the file older than the file of any lease in
 // use.
 func (l *Lease) Release() error {
 	close(l.stop)

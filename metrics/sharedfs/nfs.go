@@ -16,7 +16,7 @@
 //
 // Writing (write.go): a file is written under a temporary name in the same folder, synced, then
 // renamed, so a reader sees either the complete new content or the old. Permissions are those
-// requested, restricted by the umask and by those of the replaced file. A file that its owner has
+// requested, restricted by the umask and the replaced file's permissions. A file that its owner has
 // made private therefore stays private. Nothing here calls chmod, which ignores the umask.
 //
 // A lease (lease.go) is a lock between hosts: a file that its holder touches as long as it lives.

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Permissions never exceed the umask, nor those of the replaced file.
+// Permissions never exceed the umask, nor the replaced file's permissions.
 func TestPermissions(t *testing.T) {
 	for _, test := range []struct {
 		umask        int

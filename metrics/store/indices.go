@@ -4,7 +4,7 @@ import "database/sql"
 
 // indices manages the indices of tables to which an import adds a row per run. Updating the
 // indices for each of a million runs takes several times as long as dropping them and creating
-// them at the end, because each run touches different pages, which are no longer in memory.
+// them at the end, because each run touches different pages, which have left memory.
 type indices struct {
 	tx      *sql.Tx
 	few     int      // fewRuns, or less in tests

@@ -12,7 +12,7 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// derived is stored in place of the file's inode if events were not read from an event file but
+// derived is stored instead of the file's inode if events were not read from an event file but
 // from a program's output. If the run's event file is ingested later, its events replace them.
 const derived = -1
 

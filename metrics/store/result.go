@@ -34,7 +34,7 @@ func (in *ingest) result() error {
 	return in.summarize(input, evaluations)
 }
 
-// summarize computes and stores the result of a run that has none in the database.
+// summarize computes and stores the result of a run whose result is not in the database.
 func (in *ingest) summarize(input *summary.Input, evaluations []evaluationKey) error {
 	r := summary.Summarize(*input)
 	warnings, err := jsonList(r.Warnings)
@@ -261,7 +261,7 @@ func (in *ingest) stepsFor(restart int) ([]summary.Step, error) {
 // These SQL expressions combine an event file of a rank (alias f) with the file of its supervisor
 // (v). A file about the whole run (a log, or rank 0's figures) covers ranks of several
 // supervisors on several hosts, and the supervisor of a whole node covers several files. The
-// environment is what the supervisor found on the host, overridden by what the program stated
+// environment is the supervisor's record of the host, overridden by what the program stated
 // (threads, library versions). It is NULL if neither stated any.
 const (
 	placeJoin = ` LEFT JOIN environment e ON e.id = f.environment

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A process or host that dies within a transaction leaves a journal, and nobody can read
+// A process or host that dies within a transaction leaves a journal, and no process can read
 // the file. The next command rolls it back, whether it reads or writes.
 func TestJournalOfOneThatDied(t *testing.T) {
 	network := true

@@ -74,7 +74,7 @@ func usable(path string, id, version, objects int) (empty bool, err error) {
 	return false, nil
 }
 
-// rollback rolls back the transaction of a process or host that died during it, because nobody
+// rollback rolls back the transaction of a process or host that died during it, because no process
 // can read the file until that is done. SQLite does it when a process writes. On a network file
 // system, the journal may belong to a running writer on another host, whose SQLite locks are not
 // visible here. So rollback first takes the lock for which that writer would have to be finished.

@@ -41,7 +41,7 @@ func (s *Store) SetPlanned(ctx context.Context, study string, points []scaling.P
 	})
 }
 
-// Hidden returns the points with digests in place of secrets, as the database and the runs have
+// Hidden returns the points with digests instead of secrets, as the database and the runs have
 // them.
 func (s *Store) Hidden(points []scaling.Planned) []scaling.Planned {
 	list := slices.Clone(points)

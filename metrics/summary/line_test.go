@@ -156,7 +156,7 @@ func TestRanksInMessages(t *testing.T) {
 	}
 }
 
-// Why a run has no MFU, and what is said next to one.
+// The reason why a run has no MFU, and the note on an MFU.
 func TestWordsOfUtilisation(t *testing.T) {
 	asked := &MFU{Convention: "torchtitan", FLOPs: 1e9, Hardware: 2e9, Dtype: "bf16", PeakTFLOPS: 10}
 	rate := metrics.Figure{Name: measure.TokensPerGPU, Unit: "tokens/s", Value: 4000} // 4 of 10 TFLOP/s

@@ -116,7 +116,7 @@ type Outcome struct {
 	Values map[string]float64
 	// Why gives, for a measure without a value, the reason.
 	Why map[string]string
-	// Places holds the values of measures with coordinates; nil if the run has none.
+	// Places holds the values of measures with coordinates; nil without such values.
 	Places *measure.Places
 	// Reported declares the measures in Values and Why that the kind of workload does not declare:
 	// values that the user's program or its log reports.

@@ -157,7 +157,7 @@ func TestRareSteps(t *testing.T) {
 	}
 }
 
-// Quartiles of 1 and 2 s put Tukey's outer fence at 5 s. A step of as much is no outlier,
+// Quartiles of 1 and 2 s put Tukey's outer fence at 5 s. A step that takes exactly as long is not an outlier,
 // and one beyond it counts if it costs over 5 % of the time: 3 of 28 s.
 func TestRareStepAtFence(t *testing.T) {
 	for longest, want := range map[float64]int{5: 0, 5.001: 1} {

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What all rows share is said once, and only to people; what was not measured in
+// What all rows share is printed once, and only for people; what was not measured in
 // any row is not mentioned.
 func TestFold(t *testing.T) {
 	columns := func() []Column {

@@ -11,7 +11,7 @@ import (
 var unsafe = []string{"\x00", "\a", "\b", "\r", "\x1b", "\x7f", "\u0085", "\u009b", "\u061c", "\u200b", "\u200d", "\u200e", "\u2028", "\u2029",
 	"\u202a", "\u202e", "\u2060", "\u2066", "\u2069", "\ufeff", "\U000e0041"}
 
-// Text of unknown origin steers nothing, in whatever format it is printed, and
+// Text of unknown origin has no control characters in any format, and
 // JSON keeps it to the letter.
 func TestUnsafeText(t *testing.T) {
 	for _, bad := range unsafe {

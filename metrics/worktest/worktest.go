@@ -17,7 +17,7 @@ import (
 // size is the environment variable with the size of the work for the counted process.
 const size = "SCALEBENCH_WORK"
 
-// packages are the packages whose statements are counted: ours, and those of the standard library
+// packages are the packages whose statements are counted: ours, and some of the standard library
 // that loop over our data.
 const packages = "github.com/scalebench/scalebench/...,slices,strings,bytes,bufio,regexp,encoding/json,github.com/BurntSushi/toml"
 

@@ -117,7 +117,7 @@ func (p *processes) ranks(ctx context.Context, a *launcher.Attempt, f framework.
 	}
 	w.Size, w.LocalSize = a.Point.Ranks(), a.Point.Ranks()
 	// Frameworks that start ranks themselves, and users' programs, bind them themselves. With a GPU, CPUs are
-	// seldom scarce. If CPUs are what the study measures, each rank gets exactly its CPUs.
+	// seldom scarce. If the study compares CPU counts, each rank gets exactly its CPUs.
 	bound, measured := make([]*cpuSet, ranks), a.Point.Enforces(study.CPUsKey)
 	each := a.Point.Resources.CPUsPerWorker * a.Point.Ranks() / ranks
 	if own := bindings(ranks, each); own != nil && (measured || ranks == a.Point.Ranks() && !f.StartsUsers(a.Point) && a.Point.Resources.Device == "cpu") {

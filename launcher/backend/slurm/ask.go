@@ -20,7 +20,7 @@ import (
 // lines, and one query for all of the user's jobs is cheaper for the database.
 const maxNames = 500
 
-// An answer is what Slurm reports about attempts.
+// An answer holds Slurm's reports about attempts.
 type answer struct {
 	jobs map[rundir.Folder]*slurm.Job
 	odd  map[rundir.Folder]error // attempts with lines that cannot be parsed

@@ -16,7 +16,7 @@ import (
 	"github.com/scalebench/scalebench/slurm"
 )
 
-// The cancellation is recorded before the scheduler is asked, even if the scheduler does not answer. Attempts
+// The cancellation is recorded before scancel runs, even if the scheduler does not answer. Attempts
 // that have not started are withdrawn; others are not.
 func TestCancelIsWrittenDownFirst(t *testing.T) {
 	for name, squeue := range map[string]string{

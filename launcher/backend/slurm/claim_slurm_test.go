@@ -147,7 +147,7 @@ func TestNFSClaim(t *testing.T) {
 	}
 }
 
-// On a full disk there is no claim and no second copy: the script reports the error, and the next submission
+// On a full disk no claim and no second copy are made: the script reports the error, and the next submission
 // runs.
 func TestNFSClaimOnAFullDisk(t *testing.T) {
 	folder, ledger, full := t.TempDir(), filepath.Join(t.TempDir(), "ledger"), true

@@ -146,7 +146,7 @@ class Reduction:
     def finish(self):
         """After the backward pass."""
         self._end = self._now()
-        # The buckets now hold the averages; without norms there are no
+        # The buckets now hold the averages; without norms, the program has no
         # buckets.
         self._averaged = [norm for buffer in self._buckets
                           for norm in pytorch_trainer.norms(buffer)]

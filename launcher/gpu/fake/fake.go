@@ -7,7 +7,7 @@
 // cannot be dereferenced, communicators do not block, and a call is refused while the communicator
 // is busy.
 //
-// It is called a double wherever its name shows.
+// Its name in outputs is "double".
 //
 // A kernel runs as the C function into which its PTX was translated, instruction by instruction,
 // when the library was built (Translate). Each entry of a module must have such a function, with a

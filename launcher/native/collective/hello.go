@@ -30,7 +30,7 @@ const (
 //
 //	 0  8  magic
 //	 8  2  version of the protocol, big-endian
-//	10  1  transport that is asked for: 0 any, 1 tcp, 2 shm
+//	10  1  requested transport: 0 any, 1 tcp, 2 shm
 //	11  1  zero
 //	12  4  0x01020304 as it lies in the caller's memory
 //	16  4  rank, big-endian

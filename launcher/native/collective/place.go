@@ -202,7 +202,7 @@ func planFor(list []member, failures []string, asked Transport) (plan, error) {
 }
 
 // share makes or fetches the segment of this rank's host; nil if no other rank is on it. After the
-// end of done, the segment is no longer passed to other ranks.
+// end of done, the segment is not passed to further ranks.
 func (j *joiner) share(list []member, done context.Context) (*segment, error) {
 	var ranks []int
 	for r, m := range list {

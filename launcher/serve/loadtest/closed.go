@@ -97,7 +97,7 @@ func regroup(narrow []Window, lead, finer, end int) []Window {
 	return list
 }
 
-// thinks reports whether a session goes on after a request that ended with err, and after what time.
+// thinks reports whether a session continues after a request that ended with err, and after what time.
 func thinks(s Sender, err error) (think time.Duration, more bool) {
 	if c, ok := s.(Converser); ok && err == nil {
 		return c.More()

@@ -82,7 +82,7 @@ const (
 	// empty queue add.
 	curved = 0.0125
 	// Some probe's share must be within this factor of the allowed one. If the share jumps, the rate is between
-	// a probe that passed and one that failed, and there is no curve to fit.
+	// a probe that passed and one that failed, so no curve can be fitted.
 	between = 5
 )
 

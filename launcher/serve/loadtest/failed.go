@@ -6,7 +6,7 @@ import (
 
 // A run fails if all answers of a load were wrong, if more than mostRefused of a load's connections
 // were refused, or if more than mostWrong of all requests got a wrong answer or lost their
-// connection. Late answers do not make a run fail: finding overload is what loads are for.
+// connection. Late answers do not make a run fail: finding overload is the purpose of loads.
 const (
 	mostRefused = 0.01
 	mostWrong   = 0.5

@@ -155,7 +155,7 @@ type run struct {
 	enough atomic.Int64 // when that number was reached, in nanoseconds
 }
 
-// finer is how many windows are recorded for one if the length of a run is not known beforehand.
+// finer is the number of windows that are recorded for each one if the length of a run is not known beforehand.
 const finer = 32
 
 // start starts the clock. Connecting before it does not count.

@@ -105,5 +105,5 @@ func (p *pool) session(ctx context.Context, at, late time.Duration) {
 	}
 }
 
-// end returns when the last session begins; sessions do not go on after it.
+// end returns the time at which the last session begins; no session continues after it.
 func (r *run) end() time.Duration { return r.Schedule[len(r.Schedule)-1] }

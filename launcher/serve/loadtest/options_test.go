@@ -97,7 +97,7 @@ func TestLead(t *testing.T) {
 	}
 }
 
-// A load ends after 200 requests, and its figures are those of the time until then.
+// A load ends after 200 requests, and its figures cover the time until then.
 func TestRequests(t *testing.T) {
 	for name, l := range map[string]Load{"closed": {Batch: 1, Threads: 4}, "open": {Batch: 1, Rate: 40}} {
 		synctest.Test(t, func(t *testing.T) {

@@ -20,7 +20,7 @@ const (
 // median.
 //
 // sure reports whether the difference is more than noise. In each window the logarithm of the replica's mean is
-// compared with the average of the others', which cancels whatever slows all of them. A t test decides whether
+// compared with the average of the others', which cancels causes that slow all of them. A t test decides whether
 // the mean difference is above 0, with the effective number of windows as its sample size, and at level
 // byChance divided by the number of replicas, since any of them could have been the slowest.
 func (v *Verdict) Slowest() (i int, times float64, sure, ok bool) {

@@ -42,7 +42,7 @@ const unknownSlope = 5
 
 // search finds the largest rate that keeps the limit for one batch size. It starts at half the capacity,
 // doubles or halves until one rate passes and another fails, and bisects until they are within 30 %. Then it
-// estimates, from all probes, the rate at which the share of requests over the limit is what the limit allows
+// estimates, from all probes, the rate at which the share of requests over the limit equals the permitted share
 // (see cross), and probes near that rate until the estimate's interval is narrow.
 func (s *Service) search(ctx context.Context, w study.Serve, batch int, capacity float64, stream uint64) error {
 	next := func() uint64 { stream++; return stream - 1 }
@@ -90,7 +90,7 @@ type finder struct {
 	hard    float64   // smallest rate that failed for another reason than a bound; 0 if none
 }
 
-// doubt records why there is no result.
+// doubt records why the search has no result.
 func (f *finder) doubt(format string, arguments ...any) error {
 	return f.Warn(fmt.Sprintf("batch %d: ", f.batch) + fmt.Sprintf(format, arguments...))
 }
@@ -217,8 +217,8 @@ func (f *finder) cross() (lowest crossing, state estimate) {
 	return lowest, state
 }
 
-// Half-widths of an interval as shares of the rate: from wide on, the search goes on for longer and a warning says
-// how to narrow it; from useless on there is no result.
+// Half-widths of an interval as shares of the rate: from wide on, the search takes longer and a warning says
+// how to narrow it; from useless on, the search has no result.
 const wide, useless = 0.1, 0.5
 
 // enough is the number of requests over the limit that a probe needs. With a third of it, intervals missed the true
@@ -328,7 +328,7 @@ func (f *finder) confirm(ctx context.Context) error {
 	return f.result(crossing{rate: rate, low: rate, high: b.fail})
 }
 
-// probed records the results of a probe like those of a load. If a rate is probed several times, it
+// probed records the results of a probe as for a load. If a rate is probed several times, it
 // records the first probe in a steady state.
 func (s *Service) probed(l Load, v Verdict) error {
 	if v.Why != "" || s.probes[l] {

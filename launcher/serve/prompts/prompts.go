@@ -110,7 +110,7 @@ func (s *Source) Lengths() (input, output study.TokenLength) {
 }
 
 const (
-	// Calibrate asks with a quarter of the words and with all of them: as many as input tokens are asked for, within
+	// Calibrate asks with a quarter of the words and with all of them: as many as the requested input tokens, within
 	// these bounds. Longer requests might not fit the model's context.
 	fewestWords, mostWords = 40, 288
 	// longProbes is the number of requests with all words, since words differ in tokens.

@@ -233,7 +233,7 @@ func (h *HTTP) redacted(err error) error {
 	return errors.New(text)
 }
 
-// body returns the body of the next request, which may begin a session; nil if it has none.
+// body returns the body of the next request, which may begin a session; nil if it is empty.
 func (s *sender) body(request int) ([]byte, error) {
 	switch h := s.of; {
 	case h.Prompts == nil && len(h.Bodies) == 0:

@@ -297,7 +297,7 @@ func FuzzMetrics(f *testing.F) {
 	})
 }
 
-// The played service counts words and makes as many tokens as it is asked for.
+// The simulated service counts words and makes the requested number of tokens.
 func TestPlayedCounts(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

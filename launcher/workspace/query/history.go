@@ -86,7 +86,7 @@ func (r *Reader) History(ctx context.Context, o History) (*MeasureHistory, error
 	return past, workspace.StoreError(err)
 }
 
-// directed returns an error if judge is set and it is not known whether higher or
+// directed returns an error if judge is set and it is unknown whether higher or
 // lower values of the measure are better.
 func directed(judge bool, m measure.Measure) error {
 	if judge && m.Better == measure.Neither {

@@ -64,7 +64,7 @@ func (l *looked) intervals() string {
 }
 
 // testLevel returns the confidence level with which runs of these studies must be tested, and a
-// warning for each study. It returns 0 if there is none: the usual level applies.
+// warning for each study. It returns 0 without interim looks: the usual level applies.
 func testLevel(list []looked) (confidence float64, warnings []string) {
 	for _, l := range list {
 		own := l.design.TestConfidence()
@@ -75,7 +75,7 @@ func testLevel(list []looked) (confidence float64, warnings []string) {
 }
 
 // intervalLevel returns the confidence level that intervals over the runs must have, and a warning
-// for each study with interim looks. It returns 0 if there is none: the usual level applies.
+// for each study with interim looks. It returns 0 without interim looks: the usual level applies.
 func (r *Reader) intervalLevel(ctx context.Context, runs []scaling.Observation) (confidence float64, warnings []string, err error) {
 	db, err := r.Open()
 	if err != nil {

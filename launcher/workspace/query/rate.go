@@ -32,7 +32,7 @@ func nodesFor(replicas int, runs []scaling.Observation) int {
 }
 
 // replicaPrice returns a function that computes the total hourly price of a number of replicas,
-// each configured like those of curve c.
+// each configured like curve c's.
 func replicaPrice(t *workspace.Tariff, c scaling.Curve, runs []scaling.Observation) func(replicas int) (float64, error) {
 	like := t.Like(c, runs)
 	return func(replicas int) (float64, error) { return like(replicas, nodesFor(replicas, runs), 3600) }

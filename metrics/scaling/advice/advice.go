@@ -32,7 +32,7 @@ type Options struct {
 	Sure          float64         // probability from which on the answer counts as decided; 0: decision.Sure
 
 	// Cost returns the price of using that many workers on that many nodes for that many seconds;
-	// nil: there are no prices. Its error says why this use has no price.
+	// nil: without prices. Its error says why this use has no price.
 	Cost     func(workers, nodes int, seconds float64) (float64, error)
 	Currency string
 
@@ -84,7 +84,7 @@ type Candidate struct {
 	// compute it from.
 	Keeps *float64 `json:"keeps_limits"`
 	// KeepsOn is the probability for a candidate beyond the measured counts, which then has no
-	// Keeps. It holds if throughput goes on as the fitted model says: nothing that was measured
+	// Keeps. It holds if throughput continues as the fitted model says: nothing that was measured
 	// tells whether a new limit appears there.
 	KeepsOn *float64  `json:"keeps_limits_if_no_new_limit"`
 	Samples *Estimate `json:"samples"` // samples that runs train on until they reach the target, without the runs that miss it
@@ -151,8 +151,8 @@ type Advice struct {
 	// Beyond is a worker count above the measured ones that would be better if throughput grew as
 	// the fitted model says. It must be measured before anyone relies on it. null: none.
 	Beyond *int `json:"beyond"`
-	// Refused says why there is no prediction beyond the measured worker counts; "" if there is
-	// one.
+	// Refused says why nothing is predicted beyond the measured worker counts; "" with
+	// a prediction.
 	Refused  string   `json:"refused"`
 	HoldOut  *float64 `json:"hold_out"` // relative error of the model's prediction for the largest measured worker count; null without a fit
 	Law      []string `json:"law"`      // the parts of the step time that the model finds, the largest first; never null
@@ -167,7 +167,7 @@ type Advice struct {
 // Unit returns the unit of the measure that was asked for.
 func (a *Advice) Unit() string { return a.unit }
 
-// Faster returns the speed of x workers divided by that of y workers. The speed is that of
+// Faster returns the speed of x workers divided by the speed of y workers. The speed is that of
 // reaching the target if times decide, and else the throughput. It returns nil if the ratio is
 // unknown.
 func (a *Advice) Faster(x, y int) *scaling.Estimate { return a.faster(x, y) }

@@ -597,7 +597,7 @@ func TestLuckyRunIsNoTarget(t *testing.T) {
 // Beyond the data a limit may appear that no run has met, the likelier the farther, and
 // the interval reaches to where throughput stops growing. 3600/n + 10 s are within
 // 140 s from 28 workers on. As fast as 16 workers, at 16000 samples/s, it is 225 + 10 s.
-// Whether a limit appears is not known, so that the probability holds only if none does.
+// It is unknown whether a limit appears, so the probability holds only if none does.
 func TestBeyondTheDataIsConditional(t *testing.T) {
 	a := series{counts: octaves, runs: 6, x: linear}.advise(t, Options{Deadline: 140, Samples: 3.6e6})
 	if a.Workers == nil || !strings.Contains(a.Reason[0], " (extrapolated, 95 % confidence, even if throughput stops growing)") || math.Abs(*candidate(t, a, *a.Workers).Seconds.High/235-1) > 0.02 {

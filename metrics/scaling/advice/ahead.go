@@ -8,7 +8,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/decision"
 )
 
-// doublings is how many times the largest measured worker count is doubled for predictions if too
+// doublings is the number of times that the largest measured worker count is doubled for predictions if too
 // little was measured to trust the model.
 const doublings = 2
 

@@ -230,7 +230,7 @@ func (s *study) reached(workers int) *scaling.Summary {
 }
 
 // initAt returns the initialisation time in seconds at that many workers. It is the median of
-// their runs or, if they recorded none, that of the largest count that did. It is 0 for a
+// their runs or, if they recorded none, of the largest count that did. It is 0 for a
 // program's own time to its target, because the rules of such benchmarks exclude initialisation.
 func (s *study) initAt(workers int) float64 {
 	if s.Goal == measure.ToTarget {

@@ -15,7 +15,7 @@ const (
 	enough = 5.0 / 6
 	// newLimit is the probability that a limit to scaling that no run shows appears within a
 	// doubling of the workers. It is an assumption, by which counts beyond the data are chosen or
-	// named. It is no probability of one cluster, so none is stated for these counts.
+	// named. It is not the probability for one cluster, so these counts get none.
 	newLimit = 0.1
 )
 

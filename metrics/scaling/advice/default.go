@@ -296,7 +296,7 @@ func (s *study) bounds(p pair, taken bool) string {
 	return fmt.Sprintf(" (at most %.3g×)", high)
 }
 
-// candidate returns the candidate with that many workers; nil if there is none.
+// candidate returns the candidate with that many workers, or nil.
 func (a *Advice) candidate(workers int) *Candidate {
 	i := slices.IndexFunc(a.Candidates, func(c Candidate) bool { return c.Workers == workers })
 	if i < 0 {

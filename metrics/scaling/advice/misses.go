@@ -93,7 +93,7 @@ func (m *misses) chance(batch float64) *Estimate {
 	return &Estimate{Value: at(slices.Index(likelihood, top)), Low: &low, High: &high}
 }
 
-// later returns the median time of all runs divided by that of the runs that reach the target, if
+// later returns the median time of all runs divided by the median time of the runs that reach the target, if
 // a share p of all runs misses it. The logarithms of the times scatter by sigma. The median of
 // all runs is the quantile 0.5/(1−p) of those that reach the target. It returns +Inf if half of
 // them miss it.

@@ -29,7 +29,7 @@ func (s *study) next() {
 func (s *study) allowed(workers int) bool { return s.o.Most == 0 || workers <= s.o.Most }
 
 // farthest returns the worker count to measure beyond the largest measured one: twice as many, or
-// as many as the cluster has. 0: there are no more.
+// as many as the cluster has. 0: it has no more.
 func (s *study) farthest() int {
 	largest, node := s.largest(), s.node()
 	n := 2 * largest
@@ -259,7 +259,7 @@ func (s *study) compare() *Next {
 	of := s.over(b, a).comparison()
 	more := decision.Narrower(runs, s.o.Confidence) - runs
 	if of.Belief != nil {
-		// distance is how far the ratio is from 1, beyond the difference that does not matter;
+		// distance is the ratio's distance from 1, beyond the difference that does not matter;
 		// half is the half width of its interval. Both are logarithms.
 		distance := math.Abs(math.Log(of.Value)) - math.Log(1-decision.Equivalent)
 		half := math.Max(math.Log(of.Belief.High/of.Value), math.Log(of.Value/of.Belief.Low))

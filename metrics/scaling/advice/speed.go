@@ -39,7 +39,7 @@ func (s *study) pace(p *scaling.Point) *scaling.Summary {
 // paced reports whether a point has a speed.
 func (s *study) paced(p *scaling.Point) bool { return len(s.pace(p).Values) > 0 }
 
-// over compares the speed of point a with that of point b.
+// over compares the speeds of points a and b.
 func (s *study) over(a, b *scaling.Point) pair {
 	x, y := s.pace(a), s.pace(b)
 	if s.byTime() && (len(x.Values) < x.Runs || len(y.Values) < y.Runs) {
@@ -72,7 +72,7 @@ func overlap(x, y *scaling.Summary, price float64) bool {
 
 // borrowed returns the error of the ratio of two counts, one of which has too few runs for an
 // interval. It uses the intervals of the candidates, which come from the fitted model, extended to
-// include the measured ratio. It returns nil if they have none.
+// include the measured ratio. It returns nil without one.
 func (s *study) borrowed(a, b *scaling.Point, ratio float64) *decision.Belief {
 	x, y := s.candidate(a.Workers), s.candidate(b.Workers)
 	if x == nil || y == nil {

@@ -239,7 +239,7 @@ func (a *Answer) AddCaveats(because []string) {
 	}
 }
 
-// undecided sets the reason why there is no answer.
+// undecided sets the reason for the missing answer.
 func (a *Answer) undecided(measured []carried, demand float64) {
 	last := measured[len(measured)-1]
 	a.AtLeast = 0

@@ -19,7 +19,7 @@ const (
 	// Close is the relative difference from the best option that the answer may have if there
 	// are limits.
 	Close = 0.10
-	// Clear is how many times better an option must be to count as better if there are too few
+	// Clear is the factor by which an option must be better to count as better if there are too few
 	// runs for an interval. Each of its runs must be better, too.
 	Clear = 1.5
 )
@@ -40,7 +40,7 @@ type Option struct {
 // better by a factor that depends on its size, which is already divided out.
 type Comparison struct {
 	Value float64 // 0: unknown
-	// Belief is Value with its error; nil: there is no interval, and Why gives the reason.
+	// Belief is Value with its error; nil: without interval; Why gives the reason.
 	Belief *Belief
 	Caveat *Caveat // a reason why the comparison may be wrong, such as too few runs for an interval; nil: none
 	// Overlaps reports whether at least one run of the first option is not better than one of

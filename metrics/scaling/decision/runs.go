@@ -19,7 +19,7 @@ func Narrower(n int, level float64) int {
 }
 
 // Rank returns the rank, counted from the lowest, of the run that is the lower end of the exact
-// interval of a median of n runs. It returns 0 if there is no interval.
+// interval of a median of n runs. It returns 0 if no interval exists.
 func Rank(n int, level float64) int {
 	if n < 1 {
 		return 0

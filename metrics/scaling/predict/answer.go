@@ -33,7 +33,7 @@ type Row struct {
 	Rate        float64  `json:"rate"`         // median of the runs
 }
 
-// An Answer is the prediction for one series, or the reason why there is no prediction.
+// An Answer is the prediction for one series, or the reason why it is missing.
 type Answer struct {
 	Series      string         `json:"series"`
 	Layout      map[string]any `json:"layout"` // values of the layout's keys; never null

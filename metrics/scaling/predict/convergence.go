@@ -21,7 +21,7 @@ type ToTarget struct {
 }
 
 // Convergence predicts how many samples a training needs to reach a target, for a given global
-// batch. The right formula is not known. It may be the hyperbola E_min·(1 + B/B_c) (McCandlish
+// batch. The right formula is unknown. It may be the hyperbola E_min·(1 + B/B_c) (McCandlish
 // et al. 2018), a curve with a sharper or rounder bend, or another power of the batch; the
 // samples may also fall before they rise (Shallue et al., JMLR 20, 2019). Therefore all
 // formulas that the runs do not rule out are used. The prediction holds for the hyperparameter

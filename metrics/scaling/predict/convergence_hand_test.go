@@ -198,7 +198,7 @@ func TestConvergenceBounds(t *testing.T) {
 	if _, err := c.Predict(300); err != nil {
 		t.Errorf("between: %v", err)
 	}
-	// Of three batches, none is held out.
+	// With three batches, none is excluded from the fit.
 	three := slices.DeleteFunc(slices.Clone(runs), func(r ToTarget) bool { return r.Batch == 400 })
 	if c, _ = FitConvergence(three, 0.95); c.refused != "" {
 		t.Errorf("three batches: %s", c.refused)

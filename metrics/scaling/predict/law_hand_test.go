@@ -300,7 +300,7 @@ func TestCheckStudy(t *testing.T) {
 	}
 }
 
-// Steps of 1 s whatever the workers, whose batch grows with them: 10 samples/s of each worker.
+// Steps of 1 s at all worker counts; the batch grows with the workers: 10 samples/s of each worker.
 func TestAskAndBand(t *testing.T) {
 	s := &Series{Study: Study{Layout: Layout{Replica: 1, Stages: 1, Virtual: 1}}, Weak: true, Unit: "samples/s"}
 	for _, n := range []int{1, 2, 4} {

@@ -71,7 +71,7 @@ func Compare(key string, v, w scaling.Value) int {
 	return v.Compare(w)
 }
 
-// size returns the amount of a value, 0 if it has none.
+// size returns the amount of a value, or 0.
 func size(key string, v scaling.Value) float64 {
 	a, _ := amountOf(key, v)
 	return a.size

@@ -155,7 +155,7 @@ func (s *search) nextUndecided() {
 	}
 }
 
-// whyOpen says why there is no answer.
+// whyOpen says why the question is open.
 func (s *search) whyOpen() string {
 	switch {
 	case len(s.Factors) == 0:

@@ -86,7 +86,7 @@ func loadOf(list []scaling.RunValues, runs map[string]*scaling.Observation) Load
 type Offer struct {
 	Machine
 	Verdict Verdict // "" if the runs do not tell
-	// Of is the combination behind the verdict: the fastest sufficient one that fits into the
+	// Of is the combination that the verdict is about: the fastest sufficient one that fits into the
 	// machine, or an insufficient one although the machine has no more. For an undecided machine,
 	// it is the combination that a worker would get there, to be measured.
 	Of  *Allocation

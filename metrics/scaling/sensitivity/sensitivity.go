@@ -119,7 +119,7 @@ type Answer struct {
 	// Next are combinations whose measurement would decide: smaller ones that may suffice
 	// and were not measured often enough.
 	Next []Allocation
-	// Why says why there is no answer; "" with one.
+	// Why says why the answer is missing; "" with one.
 	Why         string
 	Warnings    []string     // on the runs
 	RunWarnings []RunWarning // about the runs of single combinations

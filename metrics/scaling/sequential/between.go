@@ -14,7 +14,7 @@ import (
 // measured neighbours, add has the middle count on each side, if it may be a better answer.
 // no are candidates next to the answer that cannot be better.
 //
-// With a deadline only a smaller count can be better, whatever the other limits; with a budget or a
+// With a deadline only a smaller count can be better, regardless of other limits; with a budget or a
 // minimum efficiency alone, only a larger count. Without limits, a count can be better only if it may exceed the
 // answer by more than decision.Equivalent. Its speed has an upper bound: if log(speed) is a
 // concave function of log(workers), it lies below the lines through the measured counts on

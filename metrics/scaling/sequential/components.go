@@ -42,7 +42,7 @@ var sources = []struct {
 }
 
 // Components divides the scatter of the throughput of runs within their points into a part between
-// nodes, jobs or days and a part within them. It omits those of which there is only one, and those
+// nodes, jobs or days and a part within them. It omits those with a single value, and those
 // that no two runs of a point share.
 func Components(obs []scaling.Observation) (list []Component) {
 	for _, source := range sources {

@@ -36,7 +36,7 @@ type Look struct {
 	// number of runs would probably not decide whether it meets the limit.
 	Futile bool
 	// Doubt is the reason why the answer stays provisional although no other count may be better.
-	// More runs do not remove it. "" if there is no such reason.
+	// More runs do not remove it. "" without such a reason.
 	Caveat string
 }
 

@@ -30,7 +30,7 @@ type Batch struct {
 }
 
 // Next returns the runs to make next; nil if all open counts have as many runs as the design
-// allows. left are the remaining node-hours; below 0 there is no limit. If they do not suffice
+// allows. left are the remaining node-hours; below 0: unlimited. If they do not suffice
 // for all counts that may be better than the answer, Next omits those that promise the least
 // per node-hour. unaffordable reports whether the study ends because there are too few
 // node-hours.

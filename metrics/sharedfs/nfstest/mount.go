@@ -21,7 +21,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 )
 
-// Plan sets the faults of a mount. The zero value has none.
+// Plan sets the faults of a mount. The zero value injects no faults.
 type Plan struct {
 	Seed   uint64
 	Lost   float64       // share of lost replies to mkdir, link, rename, unlink and rmdir

@@ -1,5 +1,5 @@
 // Package cpu trains networks on the processor: single precision, NHWC, inner loops of package
-// simd, hand-written backward passes. The models are few and fixed, so there is no graph: a layer
+// simd, hand-written backward passes. The models are few and fixed, so a graph is unnecessary: a layer
 // does as much as it can with an image while that is in the cache (see unit).
 //
 // An Engine owns a model's parameters, their gradients, and the reduction of gradients over the

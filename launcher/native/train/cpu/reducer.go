@@ -13,8 +13,8 @@ import (
 
 // Bytes of a bucket of gradients. The first is small, so that the ranks start to communicate early
 // in the backward pass. The others are so large that a reduction's latency (tens of microseconds
-// per rank) is small relative to its milliseconds. They are no larger, so that a bucket is still in
-// the processor's cache when it is summed: here the cores that compute also move the data.
+// per rank) is small relative to its milliseconds. Larger buckets would have left
+// the processor's cache when they are summed: here the cores that compute also move the data.
 // (PyTorch's 25 MB suit devices on which starting a reduction is expensive.)
 const (
 	firstBucketBytes = 1 << 20

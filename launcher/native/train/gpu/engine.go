@@ -42,7 +42,7 @@ type Options struct {
 	// Precision is the precision of the factors of products: "fp32", "tf32" with 10 bits of
 	// mantissa, or "bf16" with 7. Everything else is in fp32, including sums and weights.
 	Precision string
-	// Timeout is how long a rank waits for another rank or for its GPU; 0: the default of package
+	// Timeout is the longest wait of a rank for another rank or for its GPU; 0: the default of package
 	// nccl.
 	Timeout time.Duration
 }
