@@ -36,12 +36,13 @@ func TestCommandReference(t *testing.T) {
 		t.Fatalf("%s has no line %q", path, made)
 	}
 	app := newApp(&session{})
+	shared := sharedFlags(app.Commands)
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n## Exit codes\n\n```\n%s\n```\n\n## Options of every command\n\n%s", strings.TrimPrefix(exitHelp, "Exit codes:\n"), optionList(app.Flags))
-	fmt.Fprintf(&b, "\n## Options of several commands\n\n%s", optionList(sharedFlags(app.Commands)))
-	fmt.Fprintf(&b, "\n## Options of one argument\n\nWith `-- COMMAND` ([how](../frameworks.md#without-a-study-file)): %s.\n\nWith `--until-decided` ([how](../decide.md)): %s.\n", optionNames(commandFlags(&workspace.Command{})), optionNames((&untilOptions{}).flags()[1:]))
+	fmt.Fprintf(&b, "\n## Options of several commands\n\n%s", optionList(shared))
+	fmt.Fprintf(&b, "\n## Options of one argument\n\nWith `-- COMMAND` ([how](../frameworks.md#without-a-study-file)): %s.\n\nWith `--until-decided` ([how](../decide.md)): %s.\n", optionNames(commandFlags(&workspace.Command{}), nil), optionNames((&untilOptions{}).flags()[1:], nil))
 	for _, c := range app.Commands {
-		reference(&b, c)
+		reference(&b, c, shared)
 	}
 	if *update {
 		if err := os.WriteFile(path, []byte(hand+made+b.String()), 0o644); err != nil {
@@ -82,9 +83,9 @@ func ownFlags(c *cli.Command) []cli.Flag {
 
 // reference writes what a command, or each of its subcommands, does, and names its options. The rest
 // of the help is left to the help command.
-func reference(b *strings.Builder, c *cli.Command) {
+func reference(b *strings.Builder, c *cli.Command, shared []cli.Flag) {
 	for _, sub := range c.Subcommands {
-		reference(b, sub)
+		reference(b, sub, shared)
 	}
 	if len(c.Subcommands) > 0 {
 		return
@@ -92,15 +93,19 @@ func reference(b *strings.Builder, c *cli.Command) {
 	usage := strings.TrimPrefix(c.UsageText, appName+" ")
 	fmt.Fprintf(b, "\n## %s\n\n%s.\n", strings.TrimSuffix(usage, " [OPTIONS]"), upperFirst(c.Usage))
 	if own := ownFlags(c); len(own) > 0 {
-		fmt.Fprintf(b, "\n%s\n", optionNames(own))
+		fmt.Fprintf(b, "\n%s\n", optionNames(own, shared))
 	}
 }
 
-// optionNames returns the names of options, separated by commas.
-func optionNames(flags []cli.Flag) string {
+// optionNames returns the names of options, separated by commas. The values of the shared options
+// are left out, because the page explains those options once.
+func optionNames(flags, shared []cli.Flag) string {
 	var names []string
 	for _, f := range flags {
 		name, _ := optionRow(f)
+		if slices.ContainsFunc(shared, func(s cli.Flag) bool { return s.String() == f.String() }) {
+			name = "`--" + f.Names()[0] + "`"
+		}
 		names = append(names, name)
 	}
 	return strings.Join(names, ", ")
