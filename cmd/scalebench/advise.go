@@ -182,7 +182,7 @@ func runAdvise(ctx context.Context, s *session, o adviseOptions) error {
 	if !slices.ContainsFunc(a.Advice, func(a *advice.Advice) bool { return a.Workers != nil }) {
 		return errUndecided
 	}
-	return a.Unread
+	return nil
 }
 
 // printAdvice prints the advice of one series for people. For several, it prints the best
@@ -247,5 +247,5 @@ func adviseRate(ctx context.Context, s *session, o adviseOptions) error {
 	if a.Answers[0].Replicas == 0 { // those without an answer come last
 		return errUndecided
 	}
-	return a.Unread
+	return nil
 }

@@ -28,7 +28,7 @@ func adviseSpec(ctx context.Context, s *session, o adviseOptions) error {
 	if !n.Answered() {
 		return errUndecided
 	}
-	return n.Unread
+	return nil
 }
 
 // printSpec prints the answers for people, each with commands that would improve it.
@@ -81,5 +81,5 @@ func advisePhases(ctx context.Context, s *session, o adviseOptions, studies []st
 	if !p.Answered {
 		return errUndecided
 	}
-	return p.Unread
+	return nil
 }

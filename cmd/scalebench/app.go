@@ -121,7 +121,10 @@ func prepare(s *session, c *cli.Command, parent string) {
 		if err := s.resolve(); err != nil {
 			return err
 		}
-		return action(ctx)
+		if err := action(ctx); err != nil {
+			return err
+		}
+		return s.partialAnswer()
 	}
 }
 

@@ -32,8 +32,8 @@ const exitHelp = `Exit codes:
 0    done
 1    internal error: a bug in scalebench, or a fault of the machine it runs on
 2    bad usage, a bad study or site file, or a file that cannot be used
-3    some runs failed or cannot be read, some of doctor's checks failed, or compare
-     found B worse; everything else was done
+3    some runs failed, or cannot be read and are missing from what was printed, or some of
+     doctor's checks failed, or compare found B worse; everything else was done
 4    the scheduler cannot be reached
 5    advise found no answer, or a study is not decided: the runs cannot decide, or no
      choice meets the limits

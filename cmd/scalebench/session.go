@@ -33,7 +33,8 @@ type session struct {
 	quiet   bool
 	told    map[string]bool // studies whose home was reported, see noteHome
 
-	verbosely string // the command line with -v, for copying
+	partial   map[string]error // by study: how many of its runs an answer does without
+	verbosely string           // the command line with -v, for copying
 
 	holds atomic.Bool // see hold
 	parts sync.Mutex  // see whole

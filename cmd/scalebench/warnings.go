@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -78,6 +79,9 @@ func (s *session) warnAll(list []workspace.Warning) {
 
 // warnStudy prints warnings about a study's data in the given order.
 func (s *session) warnStudy(study string, lines ...string) {
+	if err := s.partial[study]; err != nil { // the command's error says it
+		lines = slices.DeleteFunc(slices.Clone(lines), func(line string) bool { return strings.Contains(err.Error(), line) })
+	}
 	if s.quiet || len(lines) == 0 {
 		return
 	}

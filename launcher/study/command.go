@@ -44,6 +44,13 @@ type Command struct {
 	Folder string `toml:"-" json:"folder"`
 }
 
+// asksFor reports whether the program's arguments, directory or environment contain the
+// placeholder {name}.
+func (c Command) asksFor(name string) bool {
+	texts := slices.Concat(c.Run, []string{c.Directory}, slices.Collect(maps.Values(c.Environment)))
+	return slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(text, "{"+name+"}") })
+}
+
 // Sealed returns the command in the form in which it is recorded: digests replace
 // everything that is or may be secret, including the values of all variables.
 func (c Command) Sealed(key redact.Key) Command {

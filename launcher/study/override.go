@@ -64,8 +64,8 @@ var overridable = []string{"study", "workload", "data", "parameters", "command",
 // text, 0 for new lines.
 //
 // A key is a path ("workload.batch"), or its last part if that is unique. A value is in
-// TOML syntax, or an unquoted word, which is taken as a string. Setting a key that the file
-// sweeps removes the sweep; sweeping a key that the file sets removes its value.
+// TOML syntax, or an unquoted word, which is taken as a string. A list sweeps the key,
+// unless the key's own value is a list. Setting a key that the file sweeps removes the sweep.
 func override(source []byte, words []string) (text []byte, origin []int, list []Override, problems Problems) {
 	e := &editor{text: strings.TrimPrefix(string(source), "\ufeff")}
 	for i := range strings.Count(e.text, "\n") + 1 {
@@ -98,6 +98,9 @@ func override(source []byte, words []string) (text []byte, origin []int, list []
 		if wrong != "" {
 			refuse(a.key, wrong)
 			continue
+		}
+		if strings.HasPrefix(a.value, "[") {
+			path = names.swept(path, a.value)
 		}
 		is, others := names.places(path)
 		if before := set[is]; before != "" {
@@ -197,9 +200,10 @@ func Quote(text string) string {
 
 // keyNames are the keys that a study may set.
 type keyNames struct {
-	short map[string][]string // last part of a path → all paths that end with it
-	sweep map[string]pointField
-	paths []string
+	short  map[string][]string // last part of a path → all paths that end with it
+	sweep  map[string]pointField
+	paths  []string
+	inFile []string // the names in the file's [sweep]
 }
 
 // names returns the keys of a study of this kind, including the parameters that the text
@@ -213,10 +217,16 @@ func (e *editor) names(k kind) keyNames {
 		}
 		n.paths = append(n.paths, table+"."+key)
 	}
-	for _, path := range e.outline().order {
-		if name, ok := strings.CutPrefix(path, parameterPrefix); ok && parameterName.MatchString(name) {
+	declare := func(name string, ok bool) {
+		if _, known := own[name]; ok && !known && parameterName.MatchString(name) {
 			own[name] = Scalar{}
 			add("parameters", name)
+		}
+	}
+	for _, path := range e.outline().order {
+		declare(strings.CutPrefix(strings.TrimPrefix(path, "sweep."), parameterPrefix))
+		if name, ok := strings.CutPrefix(path, "sweep."); ok {
+			n.inFile = append(n.inFile, name)
 		}
 	}
 	tables := map[string]fieldSet{"study": fieldsOf(reflect.TypeFor[header]()), "workload": k.fields(), "command": fieldsOf(reflect.TypeFor[Command]()),
@@ -229,6 +239,10 @@ func (e *editor) names(k kind) keyNames {
 		for _, key := range tables[table].keys {
 			add(table, key)
 		}
+	}
+	n.sweep, _ = sweepable(k.defaults.Kind, own)
+	for _, name := range n.inFile { // a placeholder of the command may be swept without a declaration
+		declare(name, n.short[name] == nil && n.sweep[name].path == "" && "sweep."+name != designPath)
 	}
 	n.sweep, _ = sweepable(k.defaults.Kind, own)
 	return n
@@ -261,6 +275,28 @@ func (n keyNames) resolve(key string) (path, wrong string) {
 	return "", unknownKey + "; give the path of a key of the study file, like workload.batch, or its last part, like batch; a parameter of your own is parameters.NAME"
 }
 
+// swept returns the path under which [sweep] lists values of the key with this path: its
+// name in the file, else its shortest. It returns the path unchanged if the key cannot be
+// swept, or if the list is a value of the key itself, as of decay_epochs.
+func (n keyNames) swept(path, list string) string {
+	f, ok := n.sweep[path]
+	var x struct{ X toml.Primitive }
+	md, err := toml.Decode("x = "+list, &x)
+	if !ok || err != nil || md.PrimitiveDecode(x.X, reflect.New(f.in(&Point{}).Type()).Interface()) == nil {
+		return path
+	}
+	name := path
+	if n.sweep[f.key].path == path {
+		name = f.key
+	}
+	for _, spelt := range n.inFile {
+		if n.sweep[spelt].path == path {
+			name = spelt
+		}
+	}
+	return "sweep." + name
+}
+
 // example returns the path of some key of the table, for a message.
 func (n keyNames) example(table string) string {
 	for _, path := range n.paths {
@@ -288,9 +324,8 @@ func (n keyNames) places(path string) (is string, others []string) {
 	}
 	slices.Sort(list)
 	list = slices.Compact(list)
-	own := strings.HasPrefix(path, "sweep.") && strings.HasPrefix(is, parameterPrefix)
 	return is, slices.DeleteFunc(list, func(p string) bool {
-		return p == path || own && p == is // a parameter may be both declared and swept
+		return p == path || p == is && strings.HasPrefix(path, "sweep.") // a key may be both set and swept
 	})
 }
 

@@ -197,7 +197,11 @@ func (d *decoder) sweep(t table, k kind, s *Study) []axis {
 	for _, e := range d.sweepEntries(t) {
 		f, ok := sweptField(e.name, byName, s)
 		if !ok {
-			d.notSwept(e.name, k, s, byName, valid)
+			if !slices.Contains(k.elsewhere(d), e.name) {
+				d.unknown("sweep", e.name, "cannot be swept", valid, func(meant string) bool {
+					return d.has("sweep."+meant) || d.has(byName[meant].path)
+				}, inner)
+			}
 			continue
 		}
 		if a, ok := d.axis(e, f, axes, k, s); ok {
@@ -228,30 +232,18 @@ func (d *decoder) sweepEntries(t table) []entry {
 }
 
 // sweptField returns the key of a point that a name in [sweep] denotes. An undeclared name
-// after "parameters." declares one of the study's own parameters.
+// after "parameters.", or one that is a placeholder of the command, declares one of the
+// study's own parameters.
 func sweptField(name string, byName map[string]pointField, s *Study) (pointField, bool) {
 	if f, ok := byName[name]; ok {
 		return f, true
 	}
-	own, ok := strings.CutPrefix(name, parameterPrefix)
-	if !ok || !parameterName.MatchString(own) {
+	own, path := strings.CutPrefix(name, parameterPrefix)
+	if !parameterName.MatchString(own) || !path && !s.Command.asksFor(own) {
 		return pointField{}, false
 	}
 	taken := shortKeys(pointFields()[s.Workload.Kind])[own] != nil && !slices.Contains(yielding, own)
 	return parameterField(own), !taken
-}
-
-// notSwept adds a problem about a name in [sweep] that does not denote a key that can be
-// swept.
-func (d *decoder) notSwept(name string, k kind, s *Study, byName map[string]pointField, valid []string) {
-	switch {
-	case slices.ContainsFunc(s.Command.Run, func(argument string) bool { return strings.Contains(argument, "{"+name+"}") }):
-		d.problem("sweep."+name, fmt.Sprintf("is a key of your own, which {%s} in command.run asks for: write %s%s here, or declare it in [parameters]", name, parameterPrefix, name))
-	case !slices.Contains(k.elsewhere(d), name):
-		d.unknown("sweep", name, "cannot be swept", valid, func(meant string) bool {
-			return d.has("sweep."+meant) || d.has(byName[meant].path)
-		}, inner)
-	}
 }
 
 // axis decodes one entry of [sweep]. It returns false if axes already has the key, or if
@@ -261,9 +253,6 @@ func (d *decoder) axis(e entry, f pointField, axes []axis, k kind, s *Study) (ax
 	if i := slices.IndexFunc(axes, func(a axis) bool { return a.path == f.path }); i >= 0 {
 		d.problem(path, fmt.Sprintf("is sweep.%s by another name; keep one", axes[i].key))
 		return axis{}, false
-	}
-	if !slices.Contains([]string{"framework", "workers", "variant"}, f.path) && f.index != nil && d.has(f.path) {
-		d.problem(path, fmt.Sprintf("set both here and as %s; keep one", f.path))
 	}
 	values := d.axisValues(path, e.value, f, s)
 	if f.path == "data.path" || slices.Contains(k.files, f.path) {

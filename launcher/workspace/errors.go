@@ -49,7 +49,7 @@ func Unread(n int) error {
 }
 
 // MendRuns is the hint for runs that cannot be read.
-const MendRuns = "The other runs are not affected. Fix what the warning names, such as a file's owner, mode or content, or move the run's folder away: while it is there, the run is not repeated."
+const MendRuns = "The other runs are not affected. Fix the cause, such as a file's owner, mode or content, or move the run's folder away: while it is there, the run is not repeated."
 
 // AskOwner returns advice for the user if err is caused by a path of another user that this user
 // may not read: what to ask its owner for. For any other error it returns "".

@@ -74,6 +74,11 @@ func (r *Reader) Compare(ctx context.Context, o Comparison) (*Compared, error) {
 		if len(list) == 0 {
 			return nil, &workspace.Error{Err: fmt.Errorf("no good run belongs to %s", text), Hint: "`scalebench runs` lists all runs."}
 		}
+		if filter.Study != "" {
+			if _, err := r.unread(ctx, db, filter.Study, filter.Study, list); err != nil {
+				return nil, err
+			}
+		}
 		if sides[i], err = scaling.FilterPositions(list, at); err != nil {
 			return nil, &workspace.Error{Err: fmt.Errorf("--at: %s: %w", text, err)}
 		}

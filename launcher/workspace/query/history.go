@@ -54,6 +54,11 @@ func (r *Reader) History(ctx context.Context, o History) (*MeasureHistory, error
 	if err != nil {
 		return nil, workspace.StoreError(err)
 	}
+	if filter.Study != "" {
+		if _, err := r.unread(ctx, db, filter.Study, filter.Study, nil); err != nil {
+			return nil, err
+		}
+	}
 	past := &MeasureHistory{Measure: m, Points: len(points), Database: db.Path()}
 	var ids []int64
 	for _, p := range points {

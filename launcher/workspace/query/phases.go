@@ -21,8 +21,7 @@ type Phased struct {
 	Phases   []report.Phase
 	Currency string
 	Warnings []string
-	Answered bool  // every study has an answer
-	Unread   error // which studies' runs could not be read; nil if all were
+	Answered bool // every study has an answer
 }
 
 // Phases returns which resources are enough for several studies, which are usually the phases of
@@ -65,9 +64,6 @@ func (r *Reader) Phases(ctx context.Context, o Wish, studies []string) (*Phased,
 			p.Warnings = append(p.Warnings, name+": "+w)
 		}
 		p.Answered = p.Answered && n.Answered()
-		if n.Unread != nil {
-			p.Unread = fmt.Errorf("%s: %w", name, n.Unread)
-		}
 	}
 	return p, nil
 }
@@ -151,5 +147,5 @@ func (r *Reader) Enough(ctx context.Context, o Wish) (*Needed, error) {
 			}
 		}
 	}
-	return &Needed{Answers: list, Warnings: warnings, Unread: in.unread.err(), obs: obs}, nil
+	return &Needed{Answers: list, Warnings: warnings, obs: obs}, nil
 }

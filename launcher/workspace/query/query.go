@@ -18,6 +18,9 @@ type Reader struct {
 	// WarnStudy is called with warnings about a study's data that the returned answer does
 	// not contain.
 	WarnStudy func(study string, warnings ...string)
+	// Partial is called, if it is not nil, with an error that says how many runs of a
+	// study an answer does without because they cannot be read; nil if all can be.
+	Partial func(study string, err error)
 }
 
 // A Question selects runs of a study, and says which measure to show along which axis.
@@ -82,7 +85,6 @@ func conditionsOf(option string, list []string) ([]scaling.Condition, error) {
 type Analysis struct {
 	*scaling.Answer
 	Study     string // name of the study
-	Unread    error  // how many runs could not be read; nil if all were
 	BaseError error  // error that names series without a base and the runs that would give them one; nil if there are none
 
 	design *sequential.Design // as in Question

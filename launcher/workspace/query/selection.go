@@ -93,6 +93,11 @@ func (r *Reader) observations(ctx context.Context, o Selection) ([]scaling.Obser
 		r.WarnStudy(filter.Study, warnings...)
 		return nil, nil, &workspace.Error{Err: errors.New("no good run matches"), Hint: "`scalebench runs` lists all runs."}
 	}
+	if o.Study != "" {
+		if _, err := r.unread(ctx, db, o.Study, filter.Study, list); err != nil {
+			return nil, nil, err
+		}
+	}
 	return list, warnings, nil
 }
 

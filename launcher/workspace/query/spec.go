@@ -35,7 +35,6 @@ type Needed struct {
 	Markets  []sensitivity.Market // one per answer: the machines that are large enough; nil without prices
 	Currency string
 	Warnings []string
-	Unread   error // how many runs could not be read; nil if all were
 
 	obs  []scaling.Observation
 	more *measuring

@@ -19,11 +19,11 @@ type unread struct {
 }
 
 // err returns an error that says that an answer does without the runs; nil if all can be read.
-func (u unread) err() error {
+func (u unread) err(study string) error {
 	if u.warning == "" {
 		return nil
 	}
-	return &workspace.PartialError{Err: fmt.Errorf("%s could not be read, so the answer is not final", u.runs), Hint: workspace.MendRuns}
+	return &workspace.PartialError{Err: fmt.Errorf("study %s: %s; the answer does without them", study, u.warning), Hint: workspace.MendRuns}
 }
 
 // noGoodRun returns the error for a study without good runs.
@@ -34,10 +34,20 @@ func (u unread) noGoodRun(study string) error {
 	return fmt.Errorf("study %q has no good run that can be read: %s", study, u.warning)
 }
 
-// unread returns which of a study's runs cannot be read. Runs that are already in the database do
-// not count.
-func (r *Reader) unread(ctx context.Context, db *store.Store, arg, name string, obs []scaling.Observation) (u unread, err error) {
-	folder, err := r.Find(ctx, arg)
+// unread returns which of a study's runs cannot be read, and reports them to Partial. Runs that are
+// already in the database do not count.
+func (r *Reader) unread(ctx context.Context, db *store.Store, arg, name string, obs []scaling.Observation) (unread, error) {
+	u, err := r.unreadIn(ctx, db, arg, name, obs)
+	if err == nil && r.Partial != nil {
+		r.Partial(name, u.err(name))
+	}
+	return u, err
+}
+
+func (r *Reader) unreadIn(ctx context.Context, db *store.Store, arg, name string, obs []scaling.Observation) (u unread, err error) {
+	quiet := *r.Workspace
+	quiet.Elsewhere = func(string, string) {} // where the runs are is no part of the answer
+	folder, err := quiet.Find(ctx, arg)
 	if err != nil {
 		return u, err
 	}
