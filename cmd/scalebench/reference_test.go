@@ -221,6 +221,24 @@ func TestAnchors(t *testing.T) {
 	}
 }
 
+// TestTables checks that each table has a header: a blank line inside a table splits it, and
+// the second half is then shown as text.
+func TestTables(t *testing.T) {
+	rule := regexp.MustCompile(`^\|[-| ]+\|$`)
+	for file, text := range documents(t, "../../*.md", "../../docs/*.md", "../../docs/*/*.md", "../../examples/*/*.md") {
+		lines, code := strings.Split(text, "\n"), false
+		for i, line := range lines {
+			if strings.HasPrefix(line, "```") {
+				code = !code
+			}
+			starts := !code && strings.HasPrefix(line, "|") && (i == 0 || !strings.HasPrefix(lines[i-1], "|"))
+			if starts && (i+1 == len(lines) || !rule.MatchString(lines[i+1])) {
+				t.Errorf("%s:%d: a table without a header: %s", file, i+1, line)
+			}
+		}
+	}
+}
+
 // commandLine finds a use of scalebench: a line of a block of code, or a quotation.
 var commandLine = regexp.MustCompile("(?m)(?:^\\s*(?:\\$ )?|`)(?:\\./|bin/)*scalebench ([^\n`]*)")
 
