@@ -55,7 +55,7 @@ func CheckPlan(ctx context.Context, st *study.Study, site *study.Site, plan *stu
 	c := newChecker(ctx, st, site, folder)
 	c.given = given
 	c.each(plan, func(f framework.Framework, p study.Planned, site *study.Site) {
-		if f.UserProgram {
+		if f.UserProgram && len(p.Point.Command.Run) > 0 {
 			c.command(f, p, site)
 		} else if f.Imports != nil {
 			c.framework(f, site)
@@ -69,7 +69,7 @@ func CheckPlan(ctx context.Context, st *study.Study, site *study.Site, plan *stu
 func CheckFiles(st *study.Study, site *study.Site, plan *study.Plan, folder rundir.Study) study.Problems {
 	c := newChecker(context.Background(), st, site, folder)
 	c.each(plan, func(f framework.Framework, p study.Planned, site *study.Site) {
-		if !f.UserProgram {
+		if !f.UserProgram || len(p.Point.Command.Run) == 0 { // a service that runs already has no command
 			return
 		}
 		s := c.started(f, p, site)

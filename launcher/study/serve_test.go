@@ -1,6 +1,8 @@
 package study
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -264,5 +266,30 @@ func TestServeNames(t *testing.T) {
 	none := strings.Replace(text, "replicas = [1, 2]\n", "", 1)
 	if _, err := Parse("s.toml", []byte(none), []Framework{{Name: "native"}}); err == nil || !strings.Contains(err.Error(), "sweep.replicas: missing; list the replica counts") {
 		t.Errorf("%v", err)
+	}
+}
+
+// A stream needs a payload that asks for one, at its top level; a payload that asks for one needs a stream.
+func TestCheckPayload(t *testing.T) {
+	for _, tt := range []struct{ text, streams, plain string }{
+		{`{"prompt": "x", "stream": true}`, "", "it asks for"},
+		{`{"prompt": "x", "stream": false}`, `needs "stream": true in it`, ""},
+		{`{"prompt": "x"}`, `needs "stream": true in it`, ""},
+		{`{"prompt": "x", "stream": "true"}`, `needs "stream": true in it`, ""},
+		{`{"options": {"stream": true}}`, `needs "stream": true in it`, ""},
+		{`[{"stream": true}]`, "needs a JSON object", ""},
+		{`"stream": true`, "needs a JSON object", ""},
+		{"", "needs a JSON object", ""},
+	} {
+		path := filepath.Join(t.TempDir(), "payload")
+		if err := os.WriteFile(path, []byte(tt.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for streams, want := range map[bool]string{true: tt.streams, false: tt.plain} {
+			wrong, err := CheckPayload(path, streams)
+			if err != nil || (want == "") != (wrong == "") || !strings.Contains(wrong, want) {
+				t.Errorf("%s, stream %v: %q, %v; want %q", tt.text, streams, wrong, err, want)
+			}
+		}
 	}
 }

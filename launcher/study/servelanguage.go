@@ -72,18 +72,18 @@ func (p *Point) ServedBy() int {
 // mostPayload bounds the payload that CheckPayload reads: 256 MiB, as for requests.
 const mostPayload = 256 << 20
 
-// CheckPayload returns what is wrong with a payload: with streams, a JSON object must ask for a stream, and
-// without, it must not. err is set if the file cannot be read.
+// CheckPayload returns what is wrong with a payload: with streams, it must be a JSON object that asks for a
+// stream, and without, no such object. err is set if the file cannot be read.
 func CheckPayload(path string, streams bool) (wrong string, err error) {
 	text, err := sharedfs.ReadFile(path, mostPayload)
 	if err != nil {
 		return "", err
 	}
 	var body map[string]any
-	if json.Unmarshal(text, &body) != nil {
-		return "", nil // another protocol's
-	}
+	err = json.Unmarshal(text, &body)
 	switch asked, _ := body["stream"].(bool); {
+	case err != nil && streams:
+		return fmt.Sprintf("workload.stream = true needs a JSON object with \"stream\": true, as in OpenAI's protocol: %v", err), nil
 	case streams && !asked:
 		return "workload.stream = true needs \"stream\": true in it", nil
 	case !streams && asked:

@@ -9,8 +9,11 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"strings"
 	"syscall"
 	"time"
+
+	"github.com/scalebench/scalebench/metrics/clean"
 )
 
 // This file runs one server of a service: it starts the process, queries it until it is ready, watches it while
@@ -30,7 +33,7 @@ type ReplicaOptions struct {
 type Replica struct {
 	cmd   *exec.Cmd
 	ended chan struct{}
-	why   error
+	why   *exited
 }
 
 // StartReplica starts a server. The kernel kills it if this process dies.
@@ -48,7 +51,7 @@ func StartReplica(o ReplicaOptions) (*Replica, error) {
 		err := cmd.Start()
 		started <- err
 		if err == nil {
-			r.why = outcome(cmd.Wait())
+			r.why = outcome(cmd.Wait(), o.Log)
 			close(r.ended)
 		}
 	}()
@@ -58,15 +61,57 @@ func StartReplica(o ReplicaOptions) (*Replica, error) {
 	return r, nil
 }
 
-func outcome(err error) error {
+// outcome returns how a server exited, with the last line that it wrote.
+func outcome(err error, log *os.File) *exited {
 	var exit *exec.ExitError
 	switch {
 	case err == nil:
-		return errors.New("the server exited with code 0 by itself")
+		err = errors.New("the server exited with code 0 by itself")
 	case errors.As(err, &exit) && exit.ExitCode() >= 0:
-		return fmt.Errorf("the server exited with code %d", exit.ExitCode())
+		err = fmt.Errorf("the server exited with code %d", exit.ExitCode())
+	default:
+		err = fmt.Errorf("the server ended: %w", err)
 	}
-	return fmt.Errorf("the server ended: %w", err)
+	return &exited{err, lastLine(log)}
+}
+
+// exited is how a server exited.
+type exited struct {
+	error
+	last string // line of its output; "" if unknown
+}
+
+func (e *exited) Unwrap() error { return e.error }
+
+// before returns the error of a server that exited too early.
+func (e *exited) before(what string) error {
+	if e.last == "" {
+		return fmt.Errorf("%w before %s", e.error, what)
+	}
+	return fmt.Errorf("%w before %s: %s", e.error, what, e.last)
+}
+
+// lastLine returns the last line of a log that is a regular file; "" if there is none.
+func lastLine(log *os.File) string {
+	const most = 4 << 10
+	if log == nil {
+		return ""
+	}
+	in, err := os.Open(fmt.Sprintf("/proc/self/fd/%d", log.Fd())) // the log itself is opened for writing
+	if err != nil {
+		return ""
+	}
+	defer in.Close()
+	info, err := in.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	text := make([]byte, min(info.Size(), most))
+	if _, err := in.ReadAt(text, info.Size()-int64(len(text))); err != nil {
+		return ""
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return clean.Line(lines[len(lines)-1])
 }
 
 // Ended returns a channel that is closed when the server has exited.
@@ -108,7 +153,7 @@ func (r *Replica) Ready(ctx context.Context, ask func(context.Context) error, wi
 		}
 		select {
 		case <-r.ended:
-			return fmt.Errorf("%w before it was ready", r.why)
+			return r.why.before("it was ready")
 		case <-ctx.Done():
 			return fmt.Errorf("%w: %w", context.Cause(ctx), last)
 		case <-time.After(50 * time.Millisecond):

@@ -68,7 +68,12 @@ func started(t *testing.T, how string) (r *Replica, url, child string) {
 		t.Fatal(err)
 	}
 	child = filepath.Join(t.TempDir(), "child")
-	r, err = StartReplica(ReplicaOptions{Arguments: []string{self, address, child}, Environ: []string{asServer + "=" + how}})
+	log, err := os.OpenFile(filepath.Join(t.TempDir(), "log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = log.Close() })
+	r, err = StartReplica(ReplicaOptions{Arguments: []string{self, address, child}, Environ: []string{asServer + "=" + how}, Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +95,7 @@ func accepts(url string) func(context.Context) error {
 func TestReplicaReady(t *testing.T) {
 	for how, want := range map[string]string{
 		"serves": "",
-		"ends":   "the server exited with code 3 before it was ready",
+		"ends":   "the server exited with code 3 before it was ready: no such model",
 		"leaves": "exited with code 0 by itself before it was ready",
 		"loads":  `not ready after 2s: http://127.0.0.1:`,
 	} {
