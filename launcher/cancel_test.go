@@ -39,13 +39,13 @@ func TestCancelIsRemembered(t *testing.T) {
 		if o.Cancelled != 1 {
 			t.Errorf("%d runs left out as cancelled, want 1", o.Cancelled)
 		}
-		next.Choice.Cancelled = true // what retry asks for
+		next.Choice.Cancelled = true // as retry does
 		o, err = next.drive(t)
 		next.check(t, o, err, 0, 1, "", 60*time.Second, "0s p-r1-a1, 1m0s p-r1-a2")
 	})
 }
 
-// What ends well in spite of a cancel is done.
+// An attempt that succeeds in spite of its cancellation counts as done.
 func TestCancelTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := runs(t, 1)
@@ -77,9 +77,9 @@ func cancelAll(t *testing.T, folder rundir.Study) {
 	}
 }
 
-// What was forgotten is begun again, also by a command at work, and never under
-// the name that it had.
-func TestForgottenIsBegunAnew(t *testing.T) {
+// A forgotten run is started again, also by a command that is already running, and never under
+// its old name.
+func TestForgottenRunStartsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := runs(t, 2)
 		r.Watch = true

@@ -80,8 +80,8 @@ func (r *rig) check(t *testing.T, o Outcome, err error, left, underway int, says
 	}
 }
 
-// What has a good result, here or elsewhere, or is under way is left alone.
-func TestDriveBeginsWhatTheChoiceSays(t *testing.T) {
+// Runs that have a good result (here or in the store) or are under way are not started.
+func TestDriveStartsTheChosenRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := runs(t, 4)
 		r.Choice.Done = func(_ string, repeat int) bool { return repeat == 2 }
@@ -111,7 +111,7 @@ func TestDriveWatchesToTheEnd(t *testing.T) {
 		r := runs(t, 2)
 		r.Watch = true
 		o, err := r.drive(t)
-		// Looks at 30 and 60 s; the jobs end at 50.
+		// Surveys at 30 and 60 s; the jobs end at 50 s.
 		r.check(t, o, err, 0, 0, "", 60*time.Second, "0s p-r1-a1, 0s p-r2-a1")
 		if d := cmp.Diff([]time.Duration{30 * time.Second, 60 * time.Second}, r.asked); d != "" {
 			t.Errorf("looks (-want +got):\n%s", d)
@@ -133,7 +133,7 @@ func TestDriveInFlight(t *testing.T) {
 		}
 		r.Watch = true
 		o, err = r.drive(t)
-		// Those at 0 are seen to have ended at 60, those at 60 at 120, the last at 180.
+		// The surveys at 60, 120 and 180 s find that the jobs started at 0, 60 and 120 s have ended.
 		r.check(t, o, err, 0, 0, "", 180*time.Second, "0s p-r1-a1, 0s p-r2-a1, 1m0s p-r3-a1, 1m0s p-r4-a1, 2m0s p-r5-a1")
 		if r.most != 2 {
 			t.Errorf("%d at once, want 2", r.most)
@@ -208,7 +208,7 @@ func TestDriveRefusedForNow(t *testing.T) {
 }
 
 // A final refusal becomes the attempt's verdict, with the scheduler's message; the other attempts are started.
-func TestDriveRefusedForGood(t *testing.T) {
+func TestDriveRefusedFinally(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := runs(t, 2)
 		r.answer = func(n int) (error, bool) {
@@ -239,7 +239,7 @@ func TestDriveUnreachable(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		watch    bool
-		from, to time.Duration // between which it is silent
+		from, to time.Duration // period in which it does not answer
 		looks    []int         // seconds
 		err      string
 		underway int
@@ -313,7 +313,7 @@ func TestDriveRetries(t *testing.T) {
 		{true, map[string]metrics.Status{"p-r1-a1": metrics.Lost, "p-r1-a2": metrics.Lost}, "0s p-r1-a1, 1m0s p-r1-a2"},
 		{true, map[string]metrics.Status{"p-r1-a1": metrics.Lost, "p-r1-a2": metrics.Failed}, "0s p-r1-a1, 1m0s p-r1-a2"},
 		{true, map[string]metrics.Status{"p-r1-a1": metrics.Cancelled}, "0s p-r1-a1"},
-		// It remains for another two minutes, to start the next one.
+		// Drive continues for another two minutes, to start the next one.
 		{false, map[string]metrics.Status{"p-r1-a1": metrics.Lost}, "0s p-r1-a1, 2m0s p-r2-a1"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -351,7 +351,7 @@ func TestDriveAsksAgain(t *testing.T) {
 }
 
 // An attempt that was under way when the command started is watched, but not restarted if it fails.
-func TestDriveAsksNothingOfWhatIsUnderWay(t *testing.T) {
+func TestDriveDoesNotRestartAttemptsUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := runs(t, 1)
 		r.scheduler.ends = func(string) metrics.Status { return metrics.Failed }
@@ -446,7 +446,7 @@ func TestDriveTwoAtOnce(t *testing.T) {
 	})
 }
 
-// When the context is done nothing is cancelled, and attempts under way are in the outcome.
+// When the context ends, nothing is cancelled, and the outcome lists the attempts under way.
 func TestDriveContextDone(t *testing.T) {
 	for _, rate := range []float64{0, 1} { // waiting for the next look; for the next turn, with the lease held
 		synctest.Test(t, func(t *testing.T) {
@@ -474,8 +474,8 @@ func TestDriveContextDone(t *testing.T) {
 	}
 }
 
-// What is attached to its command is begun one after the other, at the moment
-// when the one before is seen to have ended.
+// Attempts that are attached to their command start one after the other, as soon as the
+// previous one has ended.
 func TestDriveAttached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := runs(t, 2)

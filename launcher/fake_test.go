@@ -13,7 +13,7 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// What a further backend takes: the lines of init, and this file.
+// A further backend needs only this file and the lines of init.
 func init() {
 	Register("fake", func(o Options) (Backend, error) { return &fake{Creator: o.Creator}, nil })
 	Register("fake-beside", func(o Options) (Backend, error) { return &fake{Creator: o.Creator, beside: true}, nil })
@@ -24,7 +24,7 @@ type fake struct {
 	Creator
 	limits Limits
 	beside bool // Attached
-	pairs  bool // attempts are handed over in twos
+	pairs  bool // attempts are submitted in pairs
 }
 
 // A scheduler is a fake of a cluster's scheduler, with the clock of the test's bubble.
@@ -50,10 +50,10 @@ type scheduler struct {
 type fakeJob struct {
 	id         string
 	begin, end time.Time
-	status     metrics.Status // that it ends with
+	status     metrics.Status // with which the job ends
 }
 
-// schedulers are those that attempts have gone to, by their study's folder.
+// schedulers are the schedulers with attempts, by study folder.
 var schedulers sync.Map
 
 // newScheduler returns the scheduler for a study's folder.
@@ -100,14 +100,14 @@ func (s *scheduler) submit(a *Attempt) (id string, err error) {
 	return job.id, err
 }
 
-// What the scheduler answers, when it does not take a job.
+// A refusal is the scheduler's answer if it does not accept a job.
 type refusal struct{ forNow bool }
 
 func (e refusal) Error() string { return "job.yaml: " + e.Words() }
 func (e refusal) Words() string { return "too many pods\ntry later" }
 func (e refusal) ForNow() bool  { return e.forNow }
 
-// And when it does not answer.
+// A silence is the error if the scheduler does not answer.
 type silence struct{ queued bool }
 
 func (e silence) Error() string { return "the scheduler does not answer" }

@@ -81,7 +81,7 @@ func TestKey(t *testing.T) {
 		t.Error("without the database the key is another one")
 	}
 
-	// The commands of two databases that begin a study at once do not both begin it.
+	// Commands with different databases that begin a study at the same time do not both create its key.
 	s := secretStudy(t, "s")
 	s.Key = redact.NewKey()
 	plan, err := s.Plan(study.DefaultSite())

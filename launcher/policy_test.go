@@ -244,7 +244,7 @@ func TestFailedNodesAreExcluded(t *testing.T) {
 	if d := cmp.Diff([]string{"node1", "node2", "node3"}, c.Todo(states)[0].Exclude); d != "" {
 		t.Errorf("excluded (-want +got):\n%s", d)
 	}
-	// Where the others are too few for the job, it is tried with all of them.
+	// If too few nodes remain for the job, it is tried with all of them.
 	refused := tried(1, 4, metrics.Failed)
 	refused.Submission, refused.Record.Exclude = nil, []string{"node1", "node2", "node3"}
 	todo := c.Todo(append(states, refused))

@@ -98,8 +98,8 @@ func TestOf(t *testing.T) {
 	check("no git", sub, "")
 }
 
-// Nothing in a repository makes git run a program: each way of which we know
-// leaves a file here, and git itself, asked plainly, is led astray by some.
+// Nothing in a repository makes git run a program. Each known way would create a file in this
+// folder; a plain git call is tricked by some of them.
 func TestHostileRepository(t *testing.T) {
 	dir, _ := repo(t)
 	marks := t.TempDir()
@@ -134,7 +134,7 @@ func TestHostileRepository(t *testing.T) {
 	for name, value := range set {
 		git(t, dir, "-c", "core.fsmonitor=false", "config", name, value)
 	}
-	write(t, filepath.Join(dir, "data.bin"), "changed\n", 0o644) // filters and drivers have work
+	write(t, filepath.Join(dir, "data.bin"), "changed\n", 0o644) // so that filters and drivers would run
 	// A fake git next to the repository.
 	bin := t.TempDir()
 	write(t, filepath.Join(dir, "git"), fmt.Sprintf("#!/bin/sh\ntouch '%s/cwd'\n", marks), 0o755)
@@ -177,10 +177,10 @@ func TestHostileRepository(t *testing.T) {
 	if names := seen(); len(names) > 0 {
 		t.Errorf("these ran: %v", names)
 	}
-	// The trap works.
+	// The traps work.
 	plain := exec.Command("git", "-C", dir, "status", "--porcelain")
 	plain.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + bin}
-	_ = plain.Run() // its answer is not the question
+	_ = plain.Run() // only the files that it creates matter
 	if names := seen(); len(names) == 0 {
 		t.Error("git status ran nothing of the repository's; the test shows nothing")
 	} else {
@@ -188,7 +188,7 @@ func TestHostileRepository(t *testing.T) {
 	}
 }
 
-// What git would wait for ends the question.
+// Files that would block git end the query.
 func TestPipes(t *testing.T) {
 	for _, name := range []string{".git", ".git/HEAD", ".git/config", ".git/index", ".git/packed-refs"} {
 		dir, _ := repo(t)

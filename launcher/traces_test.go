@@ -15,8 +15,8 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// writeRank writes what one rank of a run reports: steps of 10 ms with 32
-// samples, an epoch, an evaluation, and the events given.
+// writeRank writes the events of one rank: steps of 10 ms with 32
+// samples, an epoch, an evaluation, and the given events.
 func writeRank(t *testing.T, run rundir.Folder, rank, size, restart, steps int, more ...metrics.Event) {
 	t.Helper()
 	if err := os.MkdirAll(run.Events(), 0o755); err != nil {
@@ -156,7 +156,7 @@ func TestTracesOfABrokenExitRecord(t *testing.T) {
 	}
 }
 
-// One last line of a few slow steps does not decide the rate that status shows.
+// A last line with a few slow steps does not determine the rate that status shows.
 func TestRecentThroughput(t *testing.T) {
 	steps := func(n int, each int64) metrics.Event {
 		return metrics.Event{Steps: &metrics.Steps{Tick: 1e-3, Duration: slices.Repeat([]int64{each}, n), Samples: slices.Repeat([]int64{32}, n)}}

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Texts that Slurm prints, at the edges of what is read from them.
+// Texts that Slurm prints, with values at the limits of what we accept.
 func TestTextsOfSlurm(t *testing.T) {
 	const day = 24 * time.Hour
 	for text, want := range map[string]time.Duration{

@@ -261,10 +261,10 @@ func TestRenderWithSiteTemplate(t *testing.T) {
 		{"#!/bin/bash\n{{.Nodez}}\n", "etc/site.sh.tmpl:2:"},
 		{"#!/bin/bash\n\n{{if}}\n", "etc/site.sh.tmpl:3:"},
 		{"#!/bin/bash\n{{template \"nope\" .}}", "nope"},
-		// A script that would let a second copy train.
+		// A template that would let a second copy of the job train.
 		{"#!/bin/bash\n{{template \"prepare\" .}}\n{{template \"step\" .}}", "does not claim its attempt"},
 		{"#!/bin/bash\n{{define \"claim\"}}true{{end}}{{template \"body\" .}}", "does not claim its attempt"},
-		// A template that sets what the script's fields decide.
+		// A template that sets an option which the script's fields determine.
 		{"#!/bin/bash\n{{template \"directives\" .}}\n#SBATCH -J mine\n{{template \"body\" .}}", "-J means job-name, which is decided by JobName"},
 		{"#!/bin/bash\n#SBATCH --test-onl\n{{template \"directives\" .}}\n{{template \"body\" .}}", "line 2 of the script: --test-onl means test-only"},
 	} {

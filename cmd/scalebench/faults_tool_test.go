@@ -23,19 +23,18 @@ var toolClasses = []class{
 	{name: "forget killed", fire: forgetKilled, lane: onThisHost},
 }
 
-// fileCalls are the system calls by which the tool changes files, and a number
-// that the count of each in one of its threads seldom exceeds.
+// fileCalls are the system calls with which scalebench changes files, each with a count that a
+// single thread rarely exceeds.
 var fileCalls = []struct {
 	name string
 	most int
 }{{"renameat", 8}, {"fsync", 10}, {"mkdirat", 3}, {"linkat", 1}, {"unlinkat", 4}, {"write", 10}, {"pwrite64", 60}, {"openat", 60}}
 
-// kill runs a scalebench command that is killed on its way: after a random
-// part of the time that it takes; before, while or after it calls one of
-// Slurm's commands, the so-manieth time ("sbatch 2"); or as one of its threads
-// enters one of fileCalls the so-manieth time. Where a command gets past that,
-// the next one is killed at an earlier call, or as it asks squeue, and the last
-// one as it opens the study's file or folder, which no command does without.
+// kill runs a scalebench command and kills it: after a random part of its usual duration; before,
+// during or after its nth call of one of Slurm's commands ("sbatch 2"); or when one of its
+// threads enters one of fileCalls for the nth time. If the command ends before that, kill
+// repeats it with an earlier call, then with a call of squeue, and finally with the opening of
+// the study's file or folder, which every command does.
 func (tr *trial) kill(calls []string, args ...string) error {
 	points := append(calls, "delay", "file", "file", "file")
 	call := fileCalls[tr.rng.IntN(len(fileCalls))]
@@ -83,8 +82,8 @@ func (tr *trial) kill(calls []string, args ...string) error {
 	return fmt.Errorf("%s ended each time before it could be killed", args[0])
 }
 
-// killedAt is the program that kills another as one of its threads enters a
-// system call the so-manieth time, or enters it so with one of the paths.
+// killedAt returns a command prefix that kills the program when one of its threads enters a
+// system call for the nth time (counting only calls with one of the paths, if given).
 func killedAt(call string, when int, paths ...string) []string {
 	line := []string{"strace", "-f", "-qq", "--detach-on=execve", "-o", "/dev/null", "-e", "trace=" + call,
 		"-e", fmt.Sprintf("inject=%s:signal=SIGKILL:when=%d", call, when)}
@@ -104,7 +103,7 @@ func submitKilled(tr *trial) error {
 }
 
 func collectKilled(tr *trial) error {
-	tr.steps = 200 // as long as there are jobs, collect asks squeue
+	tr.steps = 200 // collect calls squeue while there are jobs
 	tr.files()
 	if err := tr.underway(); err != nil {
 		return err
@@ -117,14 +116,14 @@ func collectKilled(tr *trial) error {
 	return nil
 }
 
-// forget has the commands count their calls from one again.
+// forget resets the commands' call counters.
 func (tr *trial) forget() {
 	for _, command := range []string{"sbatch", "squeue", "sacct"} {
 		os.Remove(filepath.Join(tr.dir, command+".calls"))
 	}
 }
 
-// retryKilled kills the command that submits again what a faulty site file let
+// retryKilled kills the command that resubmits runs which a faulty site file made
 // fail.
 func retryKilled(tr *trial) error {
 	tr.site.setup = "false"
@@ -152,8 +151,8 @@ func runKilled(tr *trial) error {
 	return nil
 }
 
-// forgetKilled kills the commands that take runs out of every table and bring them
-// back. Whenever that is, each run is in one of the two folders, and comes back.
+// forgetKilled kills the commands that forget runs and restore them. At any time, each run is
+// in exactly one of the two folders, and it can be restored.
 func forgetKilled(tr *trial) error {
 	if out, code := tr.submit(); code != 0 {
 		return fmt.Errorf("exit code %d: %s", code, out)

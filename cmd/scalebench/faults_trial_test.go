@@ -20,26 +20,26 @@ import (
 	"github.com/scalebench/scalebench/slurm"
 )
 
-// trial is one fault and the study that it is fired at.
+// A trial is one injected fault and the study that it affects.
 type trial struct {
 	*rig
 	name  string
 	class class
 	rng   *rand.Rand
-	how   string // which way the fault was fired, for the log
+	how   string // how the fault was injected, for the log
 	dir   string // the user's folder
 	runs  string // the run folders
 
-	steps    int  // of each run
-	workers  int  // of the study's larger point
-	native   bool // by the native trainer; else a program that costs nothing
+	steps    int  // steps of each run
+	workers  int  // workers of the study's larger point
+	native   bool // uses the native trainer; else a trivial program
 	site     site
 	fired    time.Time
-	user     int    // the commands are an ordinary user's; 0: ours
-	clock    string // of the commands, see steppedClock; "": the machine's
+	user     int    // user ID that runs the commands; 0: the test's own
+	clock    string // the commands' clock, see steppedClock; "": the machine's
 	patience time.Duration
-	mayBreak bool         // Go's runtime may end the commands with its own words
-	log      bytes.Buffer // commands, exit codes and complaints
+	mayBreak bool         // Go's runtime may abort the commands with its own message
+	log      bytes.Buffer // commands, exit codes and problems
 	problems []string     // found before check
 }
 
@@ -84,7 +84,7 @@ func (tr *trial) start(ctx context.Context, args ...string) (*exec.Cmd, *bytes.B
 	return tr.startUnder(ctx, nil, args...)
 }
 
-// startUnder begins it by another program, which takes its command line.
+// startUnder starts a scalebench command through another program, which receives its command line.
 func (tr *trial) startUnder(ctx context.Context, program []string, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	out := new(bytes.Buffer)
 	bin, environment := filepath.Join(tr.bench.dir, "bin"), []string{"HOME=" + tr.dir}
@@ -106,18 +106,18 @@ func (tr *trial) startUnder(ctx context.Context, program []string, args ...strin
 	}
 	cmd.Env = slices.Concat(tr.env, environment, []string{"SCALEBENCH_DB=" + filepath.Join(tr.dir, "scalebench.db"), "SCALEBENCH_RUNS=" + tr.runs,
 		"PATH=" + filepath.Join(tr.dir, "path") + ":" + filepath.Join(tr.cluster.Dir, "bin") + ":" + os.Getenv("PATH")})
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // with what it runs under
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // including the program around it
 	if err := cmd.Start(); err != nil {
 		tr.t.Error(err)
 	}
 	return cmd, out
 }
 
-// run runs a scalebench command to its end; it is a problem if that does not
-// come within the trial's patience.
+// run runs a scalebench command to its end. Exceeding the trial's patience is recorded as a
+// problem.
 func (tr *trial) run(args ...string) (out string, code int) { return tr.runUnder(nil, args...) }
 
-// runUnder runs it by another program, which takes its command line.
+// runUnder runs a scalebench command through another program, which receives its command line.
 func (tr *trial) runUnder(program []string, args ...string) (out string, code int) {
 	ctx, cancel := context.WithTimeout(context.Background(), tr.patience)
 	defer cancel()
@@ -137,10 +137,10 @@ func (tr *trial) command() []string {
 	return []string{"submit", "study.toml", "--site", "site.toml"}
 }
 
-// finish waits for a command that was started; its code is -1 when it was
+// finish waits for a started command; the exit code is -1 if it was
 // killed.
 func (tr *trial) finish(cmd *exec.Cmd, out *bytes.Buffer) (string, int) {
-	_ = cmd.Wait() // what matters of it is in ProcessState
+	_ = cmd.Wait() // ProcessState has the exit code
 	code := cmd.ProcessState.ExitCode()
 	fmt.Fprintf(&tr.log, "$ %s\n%s[%s]\n", strings.Join(cmd.Args, " "), out, cmd.ProcessState)
 	if strings.Contains(out.String(), "this is a bug") || !tr.mayBreak && strings.Contains(out.String(), "\ngoroutine ") {
@@ -149,9 +149,9 @@ func (tr *trial) finish(cmd *exec.Cmd, out *bytes.Buffer) (string, int) {
 	return out.String(), code
 }
 
-// orphans waits for Slurm's commands whose caller was killed: a submission that
-// is on its way no lookup can see, and the attempt is then rightly handed over
-// again.
+// orphans waits for Slurm commands whose caller was killed. A lookup cannot see a submission
+// that is still under way, so the attempt would be submitted again, which is
+// correct.
 func (tr *trial) orphans() error {
 	return tr.await("an end of the commands that were under way", func() bool {
 		busy, err := filepath.Glob(filepath.Join(tr.dir, "busy.*"))
@@ -191,15 +191,15 @@ func (tr *trial) underway() error {
 	return errors.New("none of three submissions came as far as a rank's first event")
 }
 
-// between is a random time.
+// between returns a random duration.
 func (tr *trial) between(low, high time.Duration) time.Duration {
 	return low + time.Duration(tr.rng.Int64N(int64(high-low)))
 }
 
-// one of the given, at random.
+// one returns one of the given texts at random.
 func (tr *trial) one(of ...string) string { return of[tr.rng.IntN(len(of))] }
 
-// jobs are the ids that sbatch answered with.
+// jobs returns the job IDs that sbatch returned.
 func (tr *trial) jobs() []string {
 	var ids []string
 	for _, line := range tr.lines("submitted") {

@@ -15,18 +15,18 @@ import (
 	"github.com/scalebench/scalebench/slurm/slurmtest"
 )
 
-// ride is one framework as it is tried on a real Slurm.
+// A ride is one framework to be tested on a real Slurm.
 type ride struct {
 	framework string
 	family    string // of launcher/framework/locks; "": Debian's own interpreter
 	versions  []string
-	launch    string // who starts the ranks: resources.launch
+	launch    string // resources.launch: how the ranks start
 	nodes     int
 	ranks     int  // on each node
-	language  bool // it is tried with a language model, which is all that it has
+	language  bool // it supports only language models
 }
 
-// rides are all frameworks but native, which the other tests are of.
+// rides are all frameworks except native, which other tests cover.
 var rides = []ride{
 	{"pytorch-ddp", "", []string{"torch"}, "srun", 2, 2, false},
 	{"pytorch-ddp", "", []string{"torch"}, "torchrun", 2, 2, false},
@@ -71,7 +71,7 @@ func TestFrameworksOnSlurm(t *testing.T) {
 				rows[r.name()] = r.row("untested: "+lastLine(err.Error()), "–")
 				t.Fatal(err)
 			}
-			rows[r.name()] = r.row("–", "failed") // what holds if try ends the test
+			rows[r.name()] = r.row("–", "failed") // remains if try fails the test
 			versions := b.try(r, python)
 			if t.Failed() {
 				rows[r.name()] = r.row(versions, "failed")
@@ -90,7 +90,7 @@ func TestFrameworksOnSlurm(t *testing.T) {
 	}
 }
 
-// try runs a step and a few epochs; it returns the versions in words. The nodes
+// try runs a step and a few epochs, and returns the versions as text. The nodes
 // have 4000 MB each, of which a worker gets its share: PyTorch 2 with its CUDA
 // libraries takes more than the partition's default, and under torchrun twice.
 func (b *bench) try(r ride, python string) (versions string) {
@@ -143,12 +143,12 @@ const (
 	matrixHead  = "| framework | environment | versions | ranks started by | nodes × ranks each | passed on |\n|---|---|---|---|---|---|\n"
 )
 
-// name tells a ride from the others.
+// name returns the unique name of a ride.
 func (r ride) name() string {
 	return r.framework + "-" + r.environment() + "-by-" + r.launch
 }
 
-// environment is the lock that its interpreter is of.
+// environment returns the lock file of the ride's interpreter.
 func (r ride) environment() string {
 	if r.family == "" {
 		return "debian"
@@ -159,14 +159,14 @@ func (r ride) environment() string {
 // head returns the start of its line in the matrix.
 func (r ride) head() string { return fmt.Sprintf("| `%s` | %s | ", r.framework, r.environment()) }
 
-// row is the framework's line of the matrix.
+// row returns the framework's line of the matrix.
 func (r ride) row(versions, passed string) string {
 	versions = strings.ReplaceAll(versions, "|", "\\|")
 	return fmt.Sprintf("%s%s | %s | %d × %d | %s |\n", r.head(), versions, r.launch, r.nodes, r.ranks, passed)
 }
 
-// rewriteMatrix puts the rows into the document's table. Frameworks that were
-// not tried keep the rows they have.
+// rewriteMatrix puts the rows into the document's table. Rows of untested frameworks stay
+// unchanged.
 func rewriteMatrix(path string, rows map[string]string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -29,7 +29,7 @@ import (
 
 // doubleService is a model server of the Open Inference Protocol over gRPC at ADDRESS:PORT,
 // with an HTTP server on another port, like Triton. Its model "double" answers y = 2x, for
-// x of N×3 numbers. It is ready at the second question. With FILE, both use TLS with a
+// x of N×3 numbers. It reports that it is ready from the second query on. With FILE, both use TLS with a
 // certificate that it writes there.
 func doubleService() {
 	if len(os.Args) != 3 && len(os.Args) != 4 {
@@ -107,18 +107,18 @@ func ownCertificate(file string) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{text}, PrivateKey: key}
 }
 
-// field adds a string, bytes or a message to one.
+// field appends a field with a string, bytes or a message to a message.
 func field(b []byte, number protowire.Number, content string) []byte {
 	return protowire.AppendString(protowire.AppendTag(b, number, protowire.BytesType), content)
 }
 
-// port is the description of a tensor of rows×3 numbers.
+// port returns the description of a tensor of rows×3 numbers.
 func port(name string, rows int) string {
 	shape := protowire.AppendVarint(protowire.AppendVarint(nil, uint64(rows)), 3)
 	return string(field(field(field(nil, 1, name), 2, "FP32"), 3, string(shape)))
 }
 
-// contents are the raw_input_contents of a ModelInferRequest with one input.
+// contents returns the raw_input_contents of a ModelInferRequest with one input.
 func contents(request []byte) []byte {
 	for len(request) > 0 {
 		number, kind, n := protowire.ConsumeTag(request)
@@ -138,7 +138,7 @@ func contents(request []byte) []byte {
 	return nil
 }
 
-// rawMessages passes messages as the bytes that they are.
+// rawMessages is a gRPC codec that passes messages as raw bytes.
 type rawMessages struct{}
 
 func (rawMessages) Name() string { return "proto" }

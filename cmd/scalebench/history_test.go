@@ -17,13 +17,13 @@ import (
 	"github.com/scalebench/scalebench/metrics/store"
 )
 
-// measured stores runs of a study whose figures are known: "measured STUDY
+// measured stores runs with known results: "measured STUDY
 // WORKERS BATCH STEP..." stores one finished run for each step time given in
-// milliseconds, all steps alike, so that its throughput is BATCH·WORKERS/STEP.
+// milliseconds; all steps are equal, so the throughput is BATCH·WORKERS/STEP.
 // It reaches accuracy 0.5 after 2 of its 4 epochs and 0.75 after the last.
 // A step time of "failed" stores a run that failed. The database is $SCALEBENCH_DB.
 //
-// KEY=VALUE before the step times says more: cpu (model), commit, created
+// KEY=VALUE before the step times sets more: cpu (model), commit, created
 // (seconds since 1970 of the first run; the others follow by the second), nodes,
 // repeat (of the first run), partition (of a job of 90 s), python, container and
 // modules (of the site, which has else recorded nothing); anything else is a
@@ -105,9 +105,9 @@ func measured(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(db.Arrange(context.Background()))
 }
 
-// rankEvents are the events of one rank of such a run: 4 epochs of 50 steps,
-// an evaluation after each that takes no time, training from second 1 on. Runs that
-// were created close to each other begin at once.
+// rankEvents returns the events of one rank of such a run: training starts after 1 s and has 4
+// epochs of 50 steps, each followed by an instantaneous evaluation. Runs that were created
+// close to each other start at the same time.
 func rankEvents(rank, workers int, began float64, batch int64, step float64, environment *metrics.Environment) []byte {
 	const epochs, steps = 4, 50
 	var lines strings.Builder
@@ -145,7 +145,7 @@ func rankEvents(rank, workers int, began float64, batch int64, step float64, env
 	return []byte(lines.String())
 }
 
-// gradientsOfNoise are the norms of 10 blocks of 5 steps with |G|² = 1 and a
+// gradientsOfNoise returns the norms of 10 blocks of 5 steps with |G|² = 1 and a
 // tr(Σ) that goes up evenly by a tenth of its mean from block to block. The
 // noise scale is that mean, and its interval, by Student's t with 9 degrees of
 // freedom, ± 2.262157·√(82.5/9/10)/10 = ± 21.66 %.

@@ -36,8 +36,8 @@ type host struct {
 	client *nfstest.Client
 }
 
-// up starts the process 1 of a host, which sees the folder from at the path at; stop
-// ends it, and with it all others.
+// up starts process 1 of a host, with the folder from mounted at the path at. stop ends it and
+// all other processes of the host.
 func up(name, bootID, from, at string) (init int, stop func(), err error) {
 	text := make([]byte, 16)
 	_, _ = rand.Read(text) // never fails
@@ -78,7 +78,7 @@ mount --bind "$2" /proc/sys/kernel/random/boot_id && mount --bind "$3" "$4" && e
 	return cmd.Process.Pid, stop, nil
 }
 
-// enter is the program that runs another on the host of this process 1.
+// enter returns a command prefix that runs a program on the host with this process 1.
 func enter(init int, dir string) []string {
 	return []string{"nsenter", "--target", strconv.Itoa(init), "--uts", "--pid", "--mount", "--wdns=" + dir}
 }
@@ -98,10 +98,10 @@ func boot(t *testing.T, name, clock, bin, shared string, client *nfstest.Client)
 	return h
 }
 
-// decoy starts a process on the host that has this id there; its end is the host's.
+// decoy starts a process with this ID on the host, which runs until the host ends.
 func (h *host) decoy(pid int) {
 	h.t.Helper()
-	// Entering the host makes a process too; until the id falls to the sleep.
+	// Entering the host also creates processes, so repeat this until the sleep gets the ID.
 	const script = `for i in $(seq 200); do
 	echo $(($1 - 1)) >/proc/sys/kernel/ns_last_pid; sleep 1000000 >/dev/null 2>&1 & [ $! = $1 ] && exit; kill $!; wait $!; done; exit 1`
 	line := append(h.under, "sh", "-c", script, "sh", strconv.Itoa(pid))
@@ -110,7 +110,7 @@ func (h *host) decoy(pid int) {
 	}
 }
 
-// hosts boots two hosts with these clocks, and says which folder they share.
+// hosts boots two hosts with these clocks and returns them and their shared folder.
 func hosts(t *testing.T, bin string, seed uint64, clocks [2]string) (a, b *host, folder string) {
 	t.Helper()
 	shared := t.TempDir()
@@ -128,7 +128,7 @@ func hosts(t *testing.T, bin string, seed uint64, clocks [2]string) (a, b *host,
 	return a, b, folder
 }
 
-// both has both hosts do the same at once; each must end with the code 0.
+// both runs a command on both hosts at the same time; both must end with exit code 0.
 func both(t *testing.T, a, b *host, args ...string) {
 	t.Helper()
 	var all sync.WaitGroup
@@ -178,7 +178,7 @@ func TestTwoHosts(t *testing.T) {
 					t.Fatal(err)
 				}
 				both(t, a, b, "collect", "s")
-				both(t, a, b, "submit", "study.toml", "--site", "site.toml") // a cancelled run stays so
+				both(t, a, b, "submit", "study.toml", "--site", "site.toml") // a cancelled run stays cancelled
 				attempts, err := launcher.Attempts(rundir.OpenStudy(filepath.Join(folder, "runs"), "s"))
 				if err != nil || len(attempts) != 2 {
 					t.Errorf("%d attempts, %v; want 2", len(attempts), err)
@@ -194,9 +194,9 @@ func TestTwoHosts(t *testing.T) {
 	}
 }
 
-// killedHolder has a command killed that holds the study's lock and drives a run.
-// Its process' id is another's by then on both hosts. The lock lapses by the file
-// server's clock, of which hours are let go by; so does the run that it drove.
+// killedHolder kills a command that holds the study's lock and drives a run. Afterwards, other
+// processes on both hosts have its process ID. The lock and the run expire by the file
+// server's clock, which the test advances by hours.
 func killedHolder(t *testing.T, bin string, seed uint64, clocks [2]string) {
 	a, b, folder := hosts(t, bin, seed, clocks)
 	study := rundir.OpenStudy(filepath.Join(folder, "runs"), "s")
@@ -259,7 +259,7 @@ func killedHolder(t *testing.T, bin string, seed uint64, clocks [2]string) {
 	settled(t, a, b, folder)
 }
 
-// settled collects from both hosts at once, and checks what is there then.
+// settled collects from both hosts at the same time and checks the results.
 func settled(t *testing.T, a, b *host, folder string) {
 	t.Helper()
 	both(t, a, b, "collect", "s")

@@ -24,10 +24,10 @@ const module = "github.com/scalebench/scalebench"
 var importRules = []struct {
 	from     string
 	never    []string
-	but      []string // allowed all the same
-	direct   bool     // only what it imports itself, not what that brings along
+	but      []string // exceptions
+	direct   bool     // only direct imports, not indirect ones
 	unless   string
-	standsBy string // why
+	standsBy string // the reason
 }{
 	{from: "slurm/...", never: []string{"metrics/...", "launcher/...", "cmd/..."}, standsBy: "slurm knows Slurm and nothing of training"},
 	{from: "metrics/...", never: []string{"launcher/...", "slurm/...", "cmd/..."}, standsBy: "metrics are facts, whoever measured them"},
@@ -51,8 +51,8 @@ var importRules = []struct {
 	{from: "cmd/scalebench", never: []string{"launcher/native/train/..."}, standsBy: "training happens in the worker"},
 }
 
-// ruled are packages that rules name; one that has gone would leave its rule
-// without effect.
+// ruled are packages that rules name. If one is removed, its rule has no
+// effect.
 var ruled = []string{"launcher/workspace", "slurm", "metrics/sharedfs", "metrics", "metrics/store", "metrics/scaling", "metrics/cost", "metrics/fingerprint", "metrics/report", "launcher", "launcher/world", "launcher/gpu/nccl", "launcher/gpu/cuda", "launcher/gpu/dl", "launcher/telemetry/nvidia", "launcher/native/gpurank", "launcher/native/train/gpu", "launcher/serve/onnxruntime", "launcher/study", "cmd/scalebench", "cmd/scalebench-worker"}
 
 type goPackage struct {
@@ -129,8 +129,8 @@ func TestImportDirection(t *testing.T) {
 	}
 }
 
-// The rules can be broken.
-func TestImportRulesBite(t *testing.T) {
+// The test detects imports that break the rules.
+func TestImportRulesDetectViolations(t *testing.T) {
 	for _, test := range []struct {
 		p    goPackage
 		want int
@@ -153,7 +153,7 @@ func TestImportRulesBite(t *testing.T) {
 	}
 }
 
-// ending is the shortest end of a package's path that no other package has.
+// ending returns the shortest end of a package's path that is unique.
 func ending(path string, packages []goPackage) string {
 	parts := strings.Split(strings.TrimPrefix(path, module+"/"), "/")
 	for i := len(parts) - 1; i > 0; i-- {

@@ -11,10 +11,10 @@ import (
 	"testing"
 )
 
-// TestServingInProcess computes a real model without a server, by the library of a
-// Python environment, and lets a worker with that library serve one: no request gets a
-// wrong answer, and the model's own time is measured, or refused because this machine
-// is too busy; the library is never missing.
+// TestServingInProcess runs a real model without a server, through the library of a Python
+// environment, and serves it through a worker with that library. No request gets a wrong
+// answer. The model's own time is measured, or refused because this machine is too busy, but
+// never because the library is missing.
 func TestServingInProcess(t *testing.T) {
 	python, err := interpreter("mlserver")
 	if err != nil {

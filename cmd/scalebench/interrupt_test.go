@@ -98,8 +98,8 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// A command that a signal ends while git looks for the study's commit leaves
-// neither git nor what git was shown.
+// If a signal ends a command while git looks up the study's commit, neither git nor its
+// temporary files remain.
 func TestInterruptedGit(t *testing.T) {
 	dir, scalebench := t.TempDir(), program(t, "scalebench")
 	site := "worker = \"" + filepath.Join(dir, "bin/git") + "\"\n" // any program: it is never started
@@ -200,7 +200,7 @@ func computed(t *testing.T, pid int) time.Duration {
 	return time.Duration(ticks) * 10 * time.Millisecond // USER_HZ is 100 on every Linux that Go knows
 }
 
-// opened reports whether a process has opened its standard input once more.
+// opened reports whether a process has opened its standard input again.
 func opened(t *testing.T, pid int) bool {
 	t.Helper()
 	fds, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))

@@ -12,14 +12,13 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 )
 
-// A new kind of workload is the files and lines that docs/design.md and
-// CONTRIBUTING.md say, and no change to what is there. The one of this test
-// lives in testdata/kind: the programs are built with its three files and two
-// lines laid over the source. Three of its keys have names of a training's, two
-// of them another type.
+// A new kind of workload needs only the files and lines that docs/design.md and
+// CONTRIBUTING.md list. This test's kind is in testdata/kind: the programs are built with
+// three additional files and two additional lines. Three of its keys have the names of keys
+// of trainings, two of them with another type.
 func TestNewKind(t *testing.T) {
 	s := newScratch(t, map[string]string{
-		"launcher/study/answering.go":        "kind/study.go.txt", // of three packages, and so of none here
+		"launcher/study/answering.go":        "kind/study.go.txt", // the files belong to three packages, so they are text here
 		"metrics/measure/answering.go":       "kind/measure.go.txt",
 		"cmd/scalebench-worker/answering.go": "kind/worker.go.txt",
 	}, map[string]insertion{
@@ -30,14 +29,14 @@ func TestNewKind(t *testing.T) {
 	const service = "[study]\nname = \"service\"\n[workload]\nkind = \"answering\"\n[sweep]\nworkers = [1]\nload = [20, 40]\n"
 	write("service.toml", service)
 
-	// Keys, defaults, rules, what follows from several, and what can be swept.
+	// Keys, defaults, rules, derived values, and sweeps.
 	write("wrong.toml", "[study]\nname = \"wrong\"\n[workload]\nkind = \"answering\"\nmodel = \"resnet20\"\nmomentum = 0.9\nbatch = 64\n[sweep]\nworkers = [1, 4]\nload = [-1]\n")
 	has(scalebench(2, "check", "wrong.toml"),
 		`wrong.toml:5: workload.model: "resnet20" is not known; valid: "small", "large"`,
 		"wrong.toml:6: workload.momentum: unknown key; valid here: kind, model, epochs, batch, load",
 		"wrong.toml:7: workload.batch: want a list", "wrong.toml:10: sweep.load[0]: want more than 0, got -1",
 		"wrong.toml:9: sweep.workers: a service has 1 or 2 workers here")
-	// A default that is spelled out is the same point, another value another one.
+	// Writing a default explicitly gives the same point; another value gives another point.
 	identities := func(file string) string { return scalebench(0, "check", file, "--format", "csv", "-q") }
 	before := identities("service.toml")
 	write("explicit.toml", strings.Replace(service, "[sweep]", "model = \"small\"\n[sweep]", 1))
@@ -49,7 +48,7 @@ func TestNewKind(t *testing.T) {
 	write("command.toml", strings.Replace(service, "[sweep]", "[command]\nrun = \"serve {model} {load} {learning_rate}\"\n[sweep]\nframework = [\"command\"]", 1))
 	has(scalebench(2, "check", "command.toml"), "command.run[3]: {learning_rate} is not a placeholder")
 
-	// It runs, and what is recorded are its own keys.
+	// It runs, and the record has its own keys.
 	scalebench(0, "run", "service.toml")
 	points, err := filepath.Glob(filepath.Join(dir, "runs", "*", "*", "point.json"))
 	if err != nil || len(points) != 2 {
@@ -73,9 +72,9 @@ func TestNewKind(t *testing.T) {
 	if out := scalebench(0, "history", "--measure", "answer_p99", "--where", "workload.load = 40"); strings.Contains(out, "20.0 ms") {
 		t.Errorf("not selected by its own key:\n%s", out)
 	}
-	// It is a curve over any of its keys: twice the load, half as good. Without a
-	// name it has the table of its measures. What only trainings have is refused,
-	// with what to ask for.
+	// It gives a curve over any of its keys: twice the load, half as good. Without a measure,
+	// scaling prints the table of its measures. Requests that only trainings support are
+	// refused with a suggestion.
 	has(scalebench(0, "collect", "service"), "2 done")
 	has(scalebench(0, "scaling", "service", "-m", "answer_p99", "-x", "load", "--format", "csv"),
 		"native,20,1,answer_p99,s,0.02,,,1,", "native,40,1,answer_p99,s,0.04,,,0.5,")

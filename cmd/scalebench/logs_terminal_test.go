@@ -46,7 +46,7 @@ func TestLogsOnATerminalWithoutWidth(t *testing.T) {
 		if err := terminal.Close(); err != nil {
 			t.Fatal(err)
 		}
-		text, _ := io.ReadAll(control) // ends with an error, once nobody has the terminal open
+		text, _ := io.ReadAll(control) // ends with an error once no process has the terminal open
 		if got := string(text); strings.ContainsAny(got, "\x1b\x07\u202e") || !strings.Contains(got, "begin") || !strings.Contains(got, "end") {
 			t.Errorf("%d rows, %d columns: %q", size[0], size[1], got)
 		}

@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(sharing{m}, disguises)
 }
 
-// sharing is the tests, and the folder that all of them share.
+// sharing runs the tests with a folder that all of them share.
 type sharing struct{ m *testing.M }
 
 func (s sharing) Run() int {
@@ -47,8 +47,8 @@ func (s sharing) Run() int {
 		panic(err)
 	}
 	defer os.RemoveAll(built.dir)
-	// What is ignored, as under nohup or in the background of a script, would be so
-	// by every program that is started here: with a handler of ours, they have the
+	// Signals that this process ignores (under nohup, or in a script's background) would also be
+	// ignored by every program that it starts. With a handler, the programs have the
 	// default.
 	for _, sig := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT} {
 		if signal.Ignored(sig) {
@@ -58,14 +58,14 @@ func (s sharing) Run() int {
 	return s.m.Run()
 }
 
-// built are the real programs, linked once for all tests of a process.
+// built holds the real programs, built once for all tests of a process.
 var built struct {
 	sync.Mutex
 	dir string
 }
 
-// program is the path of a real program: scalebench, as a user has it,
-// scalebench-worker, or scalebench-worker-gpu.
+// program returns the path of a real program: scalebench, scalebench-worker or
+// scalebench-worker-gpu.
 func program(t testing.TB, name string) string {
 	t.Helper()
 	built.Lock()
@@ -89,7 +89,7 @@ func program(t testing.TB, name string) string {
 	return path
 }
 
-// buildWorker makes a real scalebench-worker, for site files.
+// buildWorker returns the path of a real scalebench-worker for site files.
 func buildWorker(t testing.TB) string {
 	t.Helper()
 	return program(t, "scalebench-worker")
@@ -135,12 +135,12 @@ func TestScript(t *testing.T) {
 	})
 }
 
-// databasesAgree holds the view "scaling" of every database below dir against the
-// curves that the commands print.
+// databasesAgree compares the view "scaling" of every database below dir with the curves that
+// the commands print.
 func databasesAgree(dir string) error {
 	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
-			return nil // what a script made unreadable
+			return nil // a script made it unreadable
 		}
 		file, err := os.Open(path)
 		if err != nil {
@@ -154,7 +154,7 @@ func databasesAgree(dir string) error {
 		_, err = viewsAgree(context.Background(), path)
 		for _, unusable := range []error{store.ErrNotOurs, store.ErrNewer, store.ErrOlder, store.ErrUnusable, fs.ErrNotExist} {
 			if errors.Is(err, unusable) {
-				return nil // as the script has it
+				return nil // the script created it this way
 			}
 		}
 		if err != nil {
@@ -164,8 +164,8 @@ func databasesAgree(dir string) error {
 	})
 }
 
-// agrees is databasesAgree for one database, with the number of points that
-// there are to compare: "agrees db.sqlite 6".
+// agrees is databasesAgree for one database, with the expected number of compared points:
+// "agrees db.sqlite 6".
 func agrees(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: agrees DATABASE POINTS")

@@ -52,7 +52,7 @@ type desk struct {
 	dir   string
 	env   []string
 	slurm string   // the fakes' folder
-	under []string // a program that takes the command line; none: it is run as it is
+	under []string // program that runs the command line; empty: none
 }
 
 func newDesk(t *testing.T, worker, runs, db string) *desk {
@@ -68,7 +68,7 @@ func newDesk(t *testing.T, worker, runs, db string) *desk {
 	return d
 }
 
-// command is one of scalebench.
+// command returns a scalebench command.
 func (d *desk) command(ctx context.Context, args ...string) *exec.Cmd {
 	line := append(append(slices.Clone(d.under), "scalebench"), args...)
 	cmd := exec.CommandContext(ctx, line[0], line[1:]...)
@@ -76,7 +76,7 @@ func (d *desk) command(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// run runs scalebench to its end, which must come.
+// run runs scalebench, which must end in time.
 func (d *desk) run(args ...string) (out string, code int) {
 	d.t.Helper()
 	ctx, cancel := context.WithTimeout(d.t.Context(), longest)
@@ -91,9 +91,9 @@ func (d *desk) run(args ...string) (out string, code int) {
 	return string(text), cmd.ProcessState.ExitCode()
 }
 
-// wholeStudy says what is wrong with the results of a study of nfsStudy's
-// points: each must have one good run in the folders, with all of its events,
-// and in the database, and no other.
+// wholeStudy returns what is wrong with the results of nfsStudy's points. Each must have
+// exactly one good run, in the folders with all of its events, and in the
+// database.
 func (d *desk) wholeStudy(folder rundir.Study) (wrong []string) {
 	attempts, err := launcher.Attempts(folder)
 	if err != nil {
@@ -134,8 +134,8 @@ func (d *desk) wholeStudy(folder rundir.Study) (wrong []string) {
 	return wrong
 }
 
-// Two hosts run one study at once and then collect it, on a file system that
-// loses answers: every run is made once and stored once, and nothing hangs.
+// Two hosts run one study at the same time and then collect it, on a file system that loses
+// replies. Every run is made once and stored once, and nothing hangs.
 func TestNFSStudy(t *testing.T) {
 	worker := buildWorker(t)
 	lost, stale := int64(0), int64(0)
@@ -188,8 +188,8 @@ func logs(folder string) string {
 	return b.String()
 }
 
-// marked calls the fake sbatch and notes in the recording, by a file, that it
-// accepted the job.
+// marked calls the fake sbatch, and creates a file in the recording when it has accepted the
+// job.
 const marked = `#!/bin/bash
 '%s' "$@" || exit
 : >'%s/accepted'.$$
@@ -245,7 +245,7 @@ func TestPowerLoss(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// The folder is restored under another name than it had.
+			// The folder is restored under another name.
 			id, _ := strconv.Atoi(a.Submission.JobID)
 			cmd := exec.Command("bash", "-c", strings.ReplaceAll(string(script), runs, filepath.Dir(folder.Path())))
 			cmd.Env = append(d.env, "SLURM_JOB_ID="+a.Submission.JobID, "SLURM_JOB_NODELIST=localhost", "SLURM_JOB_NUM_NODES=1")
@@ -279,7 +279,7 @@ func TestPowerLoss(t *testing.T) {
 	lines := strings.SplitAfter(strings.TrimSpace(string(ledger))+"\n", "\n")
 
 	end := record.Len()
-	if err := os.Rename(runs, runs+".before"); err != nil { // what is restored is no copy of it
+	if err := os.Rename(runs, runs+".before"); err != nil { // so that the restored folder replaces it
 		t.Fatal(err)
 	}
 	lost, doubled, again := 0, 0, 0
@@ -293,7 +293,7 @@ func TestPowerLoss(t *testing.T) {
 		if err := record.After(cut, rng, left); err != nil {
 			t.Fatal(err)
 		}
-		then := time.Now().Add(-2 * time.Minute) // the machine takes its time to come back
+		then := time.Now().Add(-2 * time.Minute) // the machine needs two minutes to restart
 		if err := filepath.WalkDir(left, func(path string, _ os.DirEntry, err error) error {
 			return errors.Join(err, os.Chtimes(path, then, then))
 		}); err != nil {
@@ -322,7 +322,7 @@ func TestPowerLoss(t *testing.T) {
 			say("sbatch accepted, in the end,\n%s (%v)", after, err)
 			doubled++
 		}
-		for range 3 { // a run whose events were lost is made again
+		for range 3 { // a run whose events were lost is repeated
 			jobs(n, folder, begun)
 			if out, code := n.run("submit", "study.toml", "--site", "site.toml"); code != 0 {
 				say("submit: exit code %d\n%s", code, out)

@@ -42,8 +42,8 @@ workers = [1, 2, 4]
 `, name, packing)
 }
 
-// jobsOf checks that every run of a study is done, each trained once, and
-// returns the number of runs a job.
+// jobsOf checks that every run of a study is done and trained once, and returns the number of
+// runs per job.
 func jobsOf(t *testing.T, b *bench, name string) map[string]int {
 	t.Helper()
 	var rows []statusRow
@@ -82,8 +82,8 @@ func jobsOf(t *testing.T, b *bench, name string) map[string]int {
 	return jobs
 }
 
-// TestSlurmPacking runs a study as job arrays, within one allocation, and inside
-// an allocation that is there already.
+// TestSlurmPacking runs a study as job arrays, within one allocation, and inside an existing
+// allocation.
 func TestSlurmPacking(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, startCluster(t, slurmtest.Options{}))

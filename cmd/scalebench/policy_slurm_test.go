@@ -23,7 +23,7 @@ import (
 	"github.com/scalebench/scalebench/slurm/slurmtest"
 )
 
-// smallStudy is a study of runs that take a moment each; more is added to it.
+// smallStudy returns a study with short runs; more is appended to it.
 func smallStudy(name string, steps int, more string) string {
 	return fmt.Sprintf(`
 [study]
@@ -54,7 +54,7 @@ func (b *bench) slurm(c *slurmtest.Cluster, name string, args ...string) string 
 	return string(out)
 }
 
-// attempts are those on disk of a study, by run folder name.
+// attempts returns a study's attempts on disk, sorted by the name of the run folder.
 func (b *bench) attempts(study string) []*launcher.Attempt {
 	b.t.Helper()
 	list, err := launcher.Attempts(rundir.OpenStudy(filepath.Join(b.dir, "runs"), study))
@@ -79,7 +79,7 @@ func (b *bench) until(study, what string, ok func(statusRow) bool) statusRow {
 	return statusRow{}
 }
 
-// TestSlurmPolicy: limits, cancellation and commands side by side, on one
+// TestSlurmPolicy tests limits, cancellation and concurrent commands on one
 // cluster.
 func TestSlurmPolicy(t *testing.T) {
 	t.Parallel()
@@ -150,7 +150,7 @@ func cancelOnSlurm(t *testing.T, b *bench, c *slurmtest.Cluster) {
 	b.must(0, nil, "cancel", "--all")
 	b.until("cancel", "cancelled too", func(r statusRow) bool { return r.Run != first.Run && r.Status == metrics.Cancelled })
 	b.emptied(c)
-	// Both were told to end, and said so themselves; or one had not started a program
+	// Both were asked to end, and their records say so; or one had not started a program
 	// yet.
 	for _, a := range b.attempts("cancel") {
 		text, err := os.ReadFile(a.Run.Exit(0))
@@ -201,7 +201,7 @@ func submitAtOnce(t *testing.T, b *bench, c *slurmtest.Cluster) {
 	b.must(0, nil, "cancel", "both")
 }
 
-// A run that a more important job has driven out is tried again.
+// A run that was preempted by a job of higher priority is retried.
 func preempted(t *testing.T, b *bench, c *slurmtest.Cluster) {
 	b.t = t
 	b.write("site.toml", "[[partitions]]\nname = \"scavenge\"\n")
@@ -216,15 +216,15 @@ func preempted(t *testing.T, b *bench, c *slurmtest.Cluster) {
 	}
 }
 
-// TestSlurmRetry: a node crashes under a run, and submit --wait tries it again on
-// the others.
+// TestSlurmRetry lets a node crash during a run; submit --wait retries the run on the other
+// nodes.
 func TestSlurmRetry(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, slurmtest.Options{Nodes: 3})
 	b := newBench(t, c)
 	b.write("site.toml", "")
 	var node string
-	// Of the job's two nodes the last crashes; only that one is kept away from.
+	// The last of the job's two nodes crashes; the retry excludes only that one.
 	attempts := b.disturb(c, "crash", 2, "[policy.retries]\nnode_failed = 1\n", func(on string) error {
 		nodes, err := notation.ExpandHosts(on)
 		if err != nil || len(nodes) != 2 {
@@ -245,8 +245,8 @@ func TestSlurmRetry(t *testing.T) {
 	}
 }
 
-// TestSlurmRequeue: a node crashes under a run, and Slurm itself starts it again,
-// as the study says; then it stays one attempt.
+// TestSlurmRequeue lets a node crash during a run that Slurm requeues, as the study requests;
+// it stays one attempt.
 func TestSlurmRequeue(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, slurmtest.Options{Nodes: 2})
@@ -261,7 +261,7 @@ func TestSlurmRequeue(t *testing.T) {
 	}
 }
 
-// ranksTrain waits until so many ranks of a study have recorded steps.
+// ranksTrain waits until this number of a study's ranks have recorded steps.
 func (b *bench) ranksTrain(study string, ranks int) {
 	b.t.Helper()
 	for deadline := time.Now().Add(longest); ; time.Sleep(100 * time.Millisecond) {
@@ -281,8 +281,8 @@ func (b *bench) ranksTrain(study string, ranks int) {
 	}
 }
 
-// disturb submits a study of one run on so many nodes, waiting, does harm once
-// its ranks train, and gives back the attempts when the command has ended well.
+// disturb runs `submit --wait` for a study of one run on the given number of nodes, calls harm
+// once the ranks train, and returns the attempts after the command has succeeded.
 func (b *bench) disturb(c *slurmtest.Cluster, study string, nodes int, policy string, harm func(node string) error) []*launcher.Attempt {
 	b.t.Helper()
 	b.write(study+".toml", smallStudy(study, 2000/(nodes*nodes*nodes), fmt.Sprintf("[sweep]\nworkers = [%d]\nworkers_per_node = [1]\n", nodes)+policy))
@@ -300,7 +300,7 @@ func (b *bench) disturb(c *slurmtest.Cluster, study string, nodes int, policy st
 			b.t.Fatal("nothing was submitted")
 		}
 	}
-	// Once all ranks train: of a node that is gone before, srun tells as of any
+	// Wait until all ranks train. If a node disappears earlier, srun reports an ordinary
 	// failure, and an incarnation that has not begun leaves no trace.
 	b.ranksTrain(study, nodes)
 	if err := harm(strings.TrimSpace(b.slurm(c, "squeue", "--noheader", "--states=RUNNING", "--format=%N"))); err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/scalebench/scalebench/slurm/slurmtest"
 )
 
-// TestSlurmPreprocess has one job of two workers prepare samples that the run makes
-// itself: its figures are stored, the stages add up, and what was written is gone.
+// TestSlurmPreprocess runs one job in which two workers generate and prepare samples. The
+// results are stored, the stages add up, and the written files are removed.
 func TestSlurmPreprocess(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, startCluster(t, slurmtest.Options{}))

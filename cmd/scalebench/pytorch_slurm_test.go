@@ -16,10 +16,10 @@ import (
 	"github.com/scalebench/scalebench/slurm/slurmtest"
 )
 
-// TestSlurmPyTorch: DistributedDataParallel on 2 nodes with 2 ranks each. One
-// step of it is compared with the first step of a single worker, which is on
-// the same samples as rank 0's: had the ranks not found each other, the two
-// would end with the same parameters.
+// TestSlurmPyTorch runs DistributedDataParallel on 2 nodes with 2 ranks each. It compares one
+// step with the first step of a single worker, which trains on rank 0's samples: if the ranks
+// had not found each other, both would end with the same
+// parameters.
 func TestSlurmPyTorch(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, startCluster(t, slurmtest.Options{Conf: "Licenses=turn:1"}))
@@ -69,8 +69,8 @@ type end struct {
 	steps, evaluations int
 }
 
-// ends reads the runs of a study, in order of their points. Every rank must
-// have been where the plan says, and have the parameters of every other.
+// ends reads the runs of a study, in order of their points. Every rank must have run where the
+// plan says, and all ranks must have equal parameters.
 func (b *bench) ends(study string) (list []end) {
 	t := b.t
 	t.Helper()

@@ -20,8 +20,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/predict"
 )
 
-// made parts what is written by hand in docs/reference/commands.md from what
-// the command line says of itself.
+// made separates the part of docs/reference/commands.md that is written by hand from the part
+// that is generated from the program's help.
 const made = "<!-- From here on made of the program's own help: make golden -->\n"
 
 // docs/reference/commands.md has the usage and the options of every command; -update writes it.
@@ -296,7 +296,7 @@ func shellWords(text string) (words []string, ok bool) {
 	return words, quote == 0
 }
 
-// documents are the texts of the files that the patterns fit; each fits some.
+// documents returns the texts of the files that match the patterns; each pattern must match.
 func documents(t *testing.T, patterns ...string) map[string]string {
 	t.Helper()
 	texts := map[string]string{}

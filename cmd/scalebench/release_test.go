@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// chroot is a folder that is the root of its programs, with nothing in it but
-// them, /proc and /dev/null: no C library, no /etc, no /tmp, no shell.
+// A chroot is the root folder of the programs under test. It contains only them, /proc and
+// /dev/null: no C library, no /etc, no /tmp, no shell.
 type chroot struct {
 	t    *testing.T
 	root string
@@ -74,7 +74,7 @@ func (c *chroot) run(args ...string) string {
 	return out.String() + complaint.String()
 }
 
-// says runs a program and wants to find words in what it prints.
+// says runs a program and checks that its output contains want.
 func (c *chroot) says(want string, args ...string) {
 	c.t.Helper()
 	if out := c.run(args...); !strings.Contains(out, want) {
@@ -82,7 +82,7 @@ func (c *chroot) says(want string, args ...string) {
 	}
 }
 
-// draws wants a PNG there.
+// draws checks that the file is a PNG.
 func (c *chroot) draws(name string) {
 	c.t.Helper()
 	picture, err := os.Open(filepath.Join(c.root, name))
@@ -95,7 +95,7 @@ func (c *chroot) draws(name string) {
 	}
 }
 
-// scales imports bareTable and wants its speedup, 190/100, in words and drawn.
+// scales imports bareTable and checks its speedup, 190/100, in the table and in a plot.
 func (c *chroot) scales(name, db string, program ...string) {
 	c.t.Helper()
 	scalebench := func(want string, args ...string) {
@@ -168,7 +168,7 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// TestReleaseVersion: a program says the version in the name of its archive.
+// TestReleaseVersion checks that a program prints the version in its archive's name.
 func TestReleaseVersion(t *testing.T) {
 	archives, err := filepath.Glob(filepath.Join("..", "..", "dist", "scalebench-*-linux-"+runtime.GOARCH+".tar.gz"))
 	if err != nil || len(archives) != 1 {

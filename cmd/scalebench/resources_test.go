@@ -14,7 +14,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/world"
 )
 
-// CPUs that are swept are a user's program's own, too, and no more.
+// A user's program also gets exactly the swept number of CPUs.
 func TestCPUsSwept(t *testing.T) {
 	if world.CPUs() < 2 {
 		t.Skip("one CPU cannot be swept")
@@ -54,8 +54,8 @@ cpus_per_worker = [2, 1]
 	}
 }
 
-// Memory that is swept is limited on this machine, too, and that it ran out is a
-// result; where this user can limit none, the study is refused.
+// A swept memory limit is also enforced on this machine, and running out of it is a result. If
+// this user cannot limit memory, the study is refused.
 func TestMemorySwept(t *testing.T) {
 	l := &localRun{dir: t.TempDir()}
 	for name, content := range map[string]string{"site.toml": fmt.Sprintf("worker = %q\n", buildWorker(t)), "study.toml": `

@@ -95,8 +95,8 @@ func (s *scaleBench) run(args ...string) expense {
 	return c
 }
 
-// answers writes what squeue says of the first jobs and sacct of the others,
-// which the queue has forgotten.
+// answers writes squeue's output for the first jobs and sacct's for the others, which have
+// left the queue.
 func (s *scaleBench) answers(attempts []*launcher.Attempt, queued int, state string) {
 	s.b.Helper()
 	var queue, accounting strings.Builder
@@ -127,7 +127,7 @@ func (s *scaleBench) files(n int) float64 {
 	return float64(time.Since(began).Microseconds()) / 1e3
 }
 
-// train leaves in each run folder what a short training of one rank does.
+// train writes the files of a short training with one rank into each run folder.
 func (s *scaleBench) train(attempts []*launcher.Attempt) {
 	s.b.Helper()
 	for _, a := range attempts {
@@ -152,7 +152,7 @@ func BenchmarkScale(b *testing.B) {
 	for _, points := range sizes {
 		b.Run(fmt.Sprintf("points=%d", points), func(b *testing.B) {
 			for b.Loop() {
-				b.StopTimer() // parts of it count, each by itself
+				b.StopTimer() // only parts are timed, each separately
 				s := newScaleBench(b, points)
 				report := func(step string, c expense) {
 					b.ReportMetric(float64(c.wall.Microseconds())/1e3, step+"-ms")

@@ -9,13 +9,13 @@ import (
 	"testing"
 )
 
-// scratch is a copy of the source with a few changes, and the programs built from it.
+// A scratch is a copy of the source with a few changes, and the programs built from it.
 type scratch struct {
 	t   *testing.T
 	dir string
 }
 
-// insertion is a line, and the one that it follows.
+// An insertion is a new line and the existing line that it follows.
 type insertion struct{ after, line string }
 
 // newScratch builds programs from the source with new files, whose text is in
@@ -70,7 +70,7 @@ func (s *scratch) write(name, text string) string {
 	return path
 }
 
-// run runs scalebench there and returns what it prints; it must end with the code.
+// run runs the built scalebench and returns its output; it must end with the exit code.
 func (s *scratch) run(code int, arguments ...string) string {
 	s.t.Helper()
 	cmd := exec.Command(filepath.Join(s.dir, "scalebench"), arguments...)

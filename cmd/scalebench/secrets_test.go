@@ -15,8 +15,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// hideouts are where a study may hold a secret; %s is the secret. Those that
-// begin with a name and = are variables of [command], the others arguments.
+// hideouts are places of a study that may contain a secret, with %s for the secret: arguments
+// and variables of [command].
 var hideouts = struct{ arguments, variables []string }{
 	[]string{"--api-key", "%s", "--password=%s", "TOKEN=%s", "--url", "https://user:%s@host/p", "--header", "Authorization: Bearer %s", "hf_%s", "ghp_%s",
 		"AKIA%s", "sk-%s", "eyJhbGciOiJIUzI1NiJ9.%s.x", "-----BEGIN PRIVATE KEY-----\n%s\n-----END PRIVATE KEY-----", `{"client_secret": "%s"}`,
@@ -25,21 +25,21 @@ var hideouts = struct{ arguments, variables []string }{
 	[]string{"API_TOKEN=%s", "PLAIN=%s", "lower_password=%s", "ADDRESS=http://%s", "LINES=a %s b"},
 }
 
-// siteHideouts are variables of the site that a rank's record would have by
-// their prefix.
+// siteHideouts are variables of the site that a rank's record would contain because of their
+// prefix.
 var siteHideouts = []string{"SLURM_vault_token=%s", "NCCL_Secret=%s", "OMP_SOURCE=https://u:%s@h/", "SITE_TOKEN=%s"}
 
-// variantHideouts are variables of the site's variant that the studies run as.
+// variantHideouts are variables of the site variant that the studies use.
 var variantHideouts = []string{"VARIANT_PASSWORD=%s", "NCCL_HIDDEN_KEY=%s", "DATABASE=postgres://u:%s@db/x"}
 
-// secrets makes and remembers them.
+// secrets generates secrets and keeps a list of them.
 type secrets struct{ list []string }
 
 func (s *secrets) in(texts []string) []string {
 	list := make([]string, len(texts))
 	for i, text := range texts {
 		if strings.Contains(text, "%s") {
-			// Upper case and digits, as the strictest of the shapes wants.
+			// Upper case and digits, as the strictest pattern requires.
 			s.list = append(s.list, fmt.Sprintf("HIDDEN%02dQXZ7K9W4V", len(s.list)))
 			text = strings.Replace(text, "%s", s.list[len(s.list)-1], 1)
 		}
@@ -48,7 +48,7 @@ func (s *secrets) in(texts []string) []string {
 	return list
 }
 
-// found are the secrets that are in a text.
+// found returns the secrets that a text contains.
 func (s *secrets) found(text []byte) []string {
 	var list []string
 	for _, secret := range s.list {
@@ -59,7 +59,7 @@ func (s *secrets) found(text []byte) []string {
 	return list
 }
 
-// tomlList is texts as a TOML list.
+// tomlList returns texts as a TOML list.
 func tomlList(texts []string) string {
 	list := make([]string, len(texts))
 	for i, text := range texts {
@@ -68,7 +68,7 @@ func tomlList(texts []string) string {
 	return "[" + strings.Join(list, ", ") + "]"
 }
 
-// hidingStudy is a study whose command writes its own events and, if fails is set, fails
+// hidingStudy returns a study whose command writes its own events and, if fails is set, fails
 // with its arguments in the message.
 func hidingStudy(name string, arguments, variables []string, fails bool) string {
 	var environment []string
@@ -114,7 +114,7 @@ fi
 echo '{"t":7,"stop":{"status":"done","steps":12,"epochs":0}}' >>$file
 `
 
-// hidingPlace is a folder with studies that hold secrets in every way known.
+// hidingPlace returns a folder with studies that contain secrets in all known places.
 func hidingPlace(t *testing.T) (*localRun, *secrets) {
 	t.Helper()
 	s := &secrets{}
@@ -248,7 +248,7 @@ func TestSecretsStayIn(t *testing.T) {
 	if checked < 40 {
 		t.Errorf("%d files were looked into", checked)
 	}
-	// Equal secrets show as equal, others as others, in records and in names.
+	// In records and names, equal secrets look equal, and different ones different.
 	digest := func(study string) (digest, point string) {
 		out := string(say(0, "show", study+"/command-w1", "--format", "json"))
 		m := regexp.MustCompile(`API_TOKEN=(withheld:[0-9a-f]{16})`).FindStringSubmatch(out)
@@ -266,7 +266,7 @@ func TestSecretsStayIn(t *testing.T) {
 	}
 }
 
-// files are all files below a folder.
+// files returns all files below a folder.
 func files(t *testing.T, dir string) map[string]fs.FileMode {
 	t.Helper()
 	list := map[string]fs.FileMode{}
@@ -286,8 +286,8 @@ func files(t *testing.T, dir string) map[string]fs.FileMode {
 	return list
 }
 
-// A run folder made by hand, or by an older program, has its secrets in the
-// point; they are collected no more than any.
+// A run folder that was made by hand or by an older version has secrets in its point. These
+// are not collected either.
 func TestPlainPointIsCollectedWithoutSecrets(t *testing.T) {
 	l, s := hidingPlace(t)
 	run := func(arguments ...string) {
@@ -321,8 +321,8 @@ func TestPlainPointIsCollectedWithoutSecrets(t *testing.T) {
 	}
 }
 
-// No file or folder is wider than the umask allows, and what holds secrets is
-// the owner's alone under any.
+// No file or folder has more permissions than the umask allows. Files with secrets are always
+// readable only by their owner.
 func TestModes(t *testing.T) {
 	for _, umask := range []fs.FileMode{0o022, 0o027, 0o077, 0o002} {
 		t.Run(fmt.Sprintf("%03o", umask), func(t *testing.T) {

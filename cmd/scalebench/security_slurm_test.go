@@ -11,9 +11,9 @@ import (
 	"github.com/scalebench/scalebench/slurm/slurmtest"
 )
 
-// TestSlurmModes: what a job writes is its user's alone; the study, or a line of the
-// site's setup, shares it with the group; and the command gets the secrets that the
-// records have not.
+// TestSlurmModes checks that a job's files are readable only by its user, unless the study or a
+// line of the site's setup shares them with the group, and that the command gets the secrets
+// that its records hide.
 func TestSlurmModes(t *testing.T) {
 	b := newBench(t, startCluster(t, slurmtest.Options{}))
 	for name, test := range map[string]struct {

@@ -18,7 +18,7 @@ import (
 	"github.com/scalebench/scalebench/slurm/slurmtest"
 )
 
-// A fault of a cluster that puts a service under load, and how the run may end.
+// A serveSlurmFault is a fault of the cluster while a service is under load, and how the run may end.
 type serveSlurmFault struct {
 	class string
 	// replica selects the last replica's node instead of the load generator's.
@@ -26,13 +26,13 @@ type serveSlurmFault struct {
 	act     func(c *slurmtest.Cluster, node, run string) error
 	boots   bool // the node has to be brought back
 	ends    []metrics.Status
-	says    string // the cause holds it
+	says    string // text in the cause
 }
 
 var serveSlurmFaults = []serveSlurmFault{
 	{class: "node lost", replica: true, boots: true, ends: []metrics.Status{metrics.NodeFailed, metrics.Failed},
 		act: func(c *slurmtest.Cluster, node, _ string) error { return c.CrashNode(node) }},
-	// Its connections stay open, and nothing comes.
+	// Its connections stay open, but it sends nothing.
 	{class: "node off the network", replica: true, boots: true, ends: []metrics.Status{metrics.NodeFailed},
 		act: func(c *slurmtest.Cluster, node, _ string) error { return c.SilenceNode(node) }},
 	// Its kernel accepts requests, but no process reads them.
@@ -44,7 +44,7 @@ var serveSlurmFaults = []serveSlurmFault{
 		act: func(_ *slurmtest.Cluster, _, run string) error { return signalRank(run, "serve", "0", syscall.SIGKILL) }},
 }
 
-// signalRank signals one process of a run with that argument, and of that rank ("": any).
+// signalRank signals one process of a run that has this argument and rank ("": any).
 func signalRank(run, argument, rank string, signal syscall.Signal) error {
 	for _, p := range serviceProcesses(run) {
 		if len(p.arguments) > 1 && p.arguments[1] == argument && (rank == "" || p.rank == rank) {
@@ -59,7 +59,7 @@ func signalRank(run, argument, rank string, signal syscall.Signal) error {
 // left; and no load has a rate if its replicas were gone before its end.
 func TestSlurmServeFaults(t *testing.T) {
 	t.Parallel()
-	n := *serveFaultCount / 5 // a cluster takes longer
+	n := *serveFaultCount / 5 // a trial takes longer on a cluster
 	if *serveFaultCount == 0 {
 		n = len(serveSlurmFaults)
 	}
@@ -83,7 +83,7 @@ func TestSlurmServeFaults(t *testing.T) {
 
 func fireAtServiceJob(b *bench, c *slurmtest.Cluster, f serveSlurmFault, study string, r *rand.Rand) {
 	b.t.Helper()
-	duration := "10m" // it does not come to its end
+	duration := "10m" // the fault comes before the load ends
 	if f.ends[0] == metrics.Done {
 		duration = "4s"
 	}
@@ -141,7 +141,7 @@ replicas = [2]
 	if done != (len(shown.Loads) == 1) || done && !(shown.Loads[0].Errors > 0) {
 		b.t.Errorf("loads %+v of a run that is %s", shown.Loads, ended.Status)
 	}
-	// A node that is back is not reached by the others at once.
+	// It takes a while until other nodes can reach a restarted node.
 	for deadline := time.Now().Add(longest); ; time.Sleep(200 * time.Millisecond) {
 		srun := exec.Command(filepath.Join(c.Dir, "bin", "srun"), "--immediate=10", "--nodes=3", "--ntasks=3", "true")
 		srun.Env = b.env

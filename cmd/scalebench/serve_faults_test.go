@@ -31,8 +31,8 @@ const faultyService = "faulty-service"
 
 func init() { disguises[faultyService] = beFaulty }
 
-// beFaulty is the service: ADDRESS PORT FOLDER CLASS AFTER SHARE. It says how many
-// right answers it began in FOLDER/answers, from every replica, as bytes.
+// beFaulty runs the service with the arguments ADDRESS PORT FOLDER CLASS AFTER SHARE. For each
+// right answer that a replica begins, it appends a byte to FOLDER/answers.
 func beFaulty() {
 	listen, folder, class := net.JoinHostPort(os.Args[1], os.Args[2]), os.Args[3], os.Args[4]
 	after, _ := time.ParseDuration(os.Args[5])
@@ -45,7 +45,7 @@ func beFaulty() {
 	case "slow to start", "never ready":
 		time.Sleep(after)
 	case "port taken":
-		if first { // somebody else has it by then: the test
+		if first { // the test uses the port by then
 			if err := os.WriteFile(filepath.Join(folder, "wanted"), []byte(listen+"\n"), 0o600); err != nil {
 				panic(err)
 			}
@@ -102,7 +102,7 @@ func beFaulty() {
 			return
 		case class == "half open" && hit:
 			c, _, err := w.(http.Hijacker).Hijack()
-			if err == nil { // no answer, and no end
+			if err == nil { // neither answer nor close the connection
 				time.AfterFunc(time.Minute, func() { _ = c.Close() })
 			}
 			return
@@ -118,7 +118,7 @@ func beFaulty() {
 	_ = (&http.Server{Handler: http.HandlerFunc(serve)}).Serve(l)
 }
 
-// waitFor returns when the file ends with a line, which it returns, or after a while.
+// waitFor waits until the file ends with a complete line and returns it; it gives up after a while.
 func waitFor(path string) string {
 	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		if text, _ := os.ReadFile(path); bytes.HasSuffix(text, []byte("\n")) {
@@ -128,7 +128,7 @@ func waitFor(path string) string {
 	return ""
 }
 
-// once reports whether this process is the first to ask.
+// once reports whether this process is the first to call it.
 func once(path string) bool {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL, 0o600)
 	if err == nil {
@@ -137,10 +137,10 @@ func once(path string) bool {
 	return err == nil
 }
 
-// A fault of a service, and how a run with it may end.
+// A serveFault is a fault of a service, and how a run may end because of it.
 type serveFault struct {
 	class string
-	// fails says what the cause must hold; "": the run is done.
+	// fails is a text in the cause; "": the run is done.
 	fails string
 	// errors: some requests have no right answer, and the run says so.
 	errors bool
@@ -186,9 +186,9 @@ var serveFaults = []serveFault{
 	}},
 }
 
-// TestServeFaults fires faults at services under load. Each run ends in a good result
-// or in a stated cause; no process is left; and no load has more right answers than
-// the service gave, nor a rate from a time in which it gave none.
+// TestServeFaults injects faults into services under load. Each run ends with a good result or
+// a stated cause, and no process is left. No load counts more right answers than the service
+// gave, or has a rate for a time without answers.
 func TestServeFaults(t *testing.T) {
 	n := *serveFaultCount
 	if n == 0 {
@@ -294,7 +294,7 @@ replicas = [%d]
 		if f.errors && !(load.Errors > 0) || !f.errors && load.Errors > 0 && f.fails == "" {
 			t.Errorf("a share of %g had no right answer\n%s", load.Errors, &said)
 		}
-		// A rate is of half of the time at least; the rest may be warm-up, and slower.
+		// A rate covers at least half of the time; the rest may be a slower warm-up.
 		if load.Rate*duration.Seconds()/2 > float64(len(given)) {
 			t.Errorf("%g answers/s for %v; the service gave %d", load.Rate, duration, len(given))
 		}
@@ -370,7 +370,7 @@ type serviceProcess struct {
 	rank      string
 }
 
-// serviceProcesses are those whose arguments or environment name the folder.
+// serviceProcesses returns the processes whose arguments or environment name the folder.
 func serviceProcesses(dir string) []serviceProcess {
 	var list []serviceProcess
 	folders, _ := filepath.Glob("/proc/[0-9]*")
@@ -392,7 +392,7 @@ func serviceProcesses(dir string) []serviceProcess {
 	return list
 }
 
-// processesOf are the processes that are there still after a while.
+// processesOf returns the processes that still exist after the given time.
 func processesOf(dir string, patience time.Duration) []string {
 	for end := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
 		var left []string

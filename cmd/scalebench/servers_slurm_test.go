@@ -13,9 +13,9 @@ import (
 )
 
 // TestServingOnSlurm compares real model servers as a user does: one study, each server
-// in the environment of its lock, one and two replicas on nodes of their own, and the
-// load generator on one more. Every request is answered rightly, and nothing is left.
-// Rates are logged; on a busy machine there may be none.
+// in the environment of its lock, one and two replicas on separate nodes, and the load
+// generator on one more. Every request gets a right answer, and no process is left. Rates are
+// logged; on a busy machine they may be missing.
 func TestServingOnSlurm(t *testing.T) {
 	servers := map[string]string{"triton": "nvidia-pytriton", "mlserver": "mlserver", "kserve": "kserve"}
 	b := newBench(t, startCluster(t, slurmtest.Options{Conf: "Licenses=turn:1"}))

@@ -64,7 +64,7 @@ learning_rate = 0.01
 path = "data"
 stage = true
 `
-	// left waits until so many items are on the nodes' disks: a run is over once
+	// left waits until this number of items is on the nodes' disks: a run is over once
 	// its end is recorded, and its job removes what it staged after that.
 	left := func(want int, when string) {
 		t.Helper()
@@ -109,8 +109,8 @@ stage = true
 		t.Errorf("used what an earlier job had removed: %+v", again.Staging)
 	}
 	left(2, "kept, one on each of 2 nodes")
-	// The source loses its content, but neither size nor time: who reads the
-	// copies does not notice.
+	// The source's content is overwritten without changing its size and time, so that runs which
+	// read the copies are not affected.
 	batch := filepath.Join(b.dir, "data", "data_batch_1.bin")
 	info, err := os.Stat(batch)
 	if err != nil {
@@ -137,8 +137,8 @@ stage = true
 	t.Logf("data: %.0f and %.0f ms, kept from before %.0f and %.0f ms", 1e3*first.Staging[0].Seconds, 1e3*first.Staging[1].Seconds,
 		1e3*third.Staging[0].Seconds, 1e3*third.Staging[1].Seconds)
 
-	// Within one allocation the second run finds what the first one staged, and
-	// the end of the job removes it.
+	// Within one allocation, the second run uses the files that the first one staged, and the job
+	// removes them at its end.
 	study("shares", "[policy]\npacking = \"allocation\"\n"+training)
 	text, err := os.ReadFile(filepath.Join(b.dir, "shares.study.toml"))
 	if err != nil {

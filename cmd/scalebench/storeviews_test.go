@@ -17,14 +17,14 @@ import (
 	"github.com/scalebench/scalebench/metrics/store"
 )
 
-// This file holds a database's views "scaling" and "curves" against package
-// scaling, for tests.
+// The functions in this file compare a database's views "scaling" and "curves" with package
+// scaling.
 
 // viewsAgree compares the views with the curves of every study in the database at
 // path: series, place on the axis, runs, median, base and speedup, of throughput
-// over workers and of every measure along its own axis. It returns how many points
-// with a throughput or at a place within runs it has compared, and in the error all
-// that differs.
+// over workers and of every measure along its own axis. It returns the number of compared points
+// (with a throughput, or at a place within runs) and an error that lists all
+// differences.
 func viewsAgree(ctx context.Context, path string) (points int, err error) {
 	s, err := store.OpenReadOnly(path, store.Options{})
 	if err != nil {
@@ -92,8 +92,8 @@ func sameLine(a, b string) bool {
 	})
 }
 
-// viewCurves returns the points as the command has them: those with a throughput, and those
-// of every measure, placed of which are at places within runs.
+// viewCurves returns the points as the command computes them: those with a throughput, and
+// those of every measure. placed is the number of points at places within runs.
 func viewCurves(ctx context.Context, s *store.Store, study string) (throughput, all []string, placed int, err error) {
 	obs, _, err := s.Select(ctx, store.Filter{Study: study, Planned: true})
 	if err != nil {
@@ -122,7 +122,7 @@ func viewCurves(ctx context.Context, s *store.Store, study string) (throughput, 
 			for _, p := range c.Points {
 				for _, x := range p.Measures {
 					var median, speedup *float64
-					// The view has no medians whose interval would have to be known.
+					// The view lacks medians that depend on their intervals.
 					if x.Median != nil && x.Censored() == 0 {
 						median = &x.Median.Value
 					}
@@ -145,7 +145,7 @@ func viewCurves(ctx context.Context, s *store.Store, study string) (throughput, 
 	return throughput, all, placed, nil
 }
 
-// name is the measure's in the view, which tells units apart by a column.
+// summaryName returns the measure's name in the view, which has the unit in another column.
 func summaryName(x *scaling.Summary) string { return strings.TrimSuffix(x.Name, " ("+x.Unit+")") }
 
 func viewRows(ctx context.Context, db *sql.DB, study, query string) ([]string, error) {

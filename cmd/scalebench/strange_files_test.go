@@ -83,7 +83,7 @@ func TestStrangeFiles(t *testing.T) {
 		t.Fatalf("%d runs, %v", len(runs), err)
 	}
 	first, last := filepath.Base(runs[0]), filepath.Base(runs[2])
-	// Whether the place is one run's, or the plan's: what is there besides is collected.
+	// true: the run or plan of the file cannot be read, and all other runs are still collected.
 	places := map[string]bool{"runs/odd/study.toml": false, "runs/odd/site.toml": false, "runs/odd/plan.json": true, "runs/odd/identity.json": false, "runs/odd/lease": false,
 		"history.db": false, "history.db.lock": false, "history.db.key": false, "history.db-wal": false, "history.db-shm": false, "history.db-journal": false,
 		"runs/odd": false, "runs": false}
@@ -107,7 +107,7 @@ func TestStrangeFiles(t *testing.T) {
 		}
 		for _, what := range tried {
 			name, put := place+" is "+what, strange[what]
-			// At the same place each time: the database says where runs are.
+			// The folder is the same each time, because the database stores where runs are.
 			dir := model
 			if out, err := exec.Command("cp", "-a", pristine, dir).CombinedOutput(); err != nil {
 				t.Fatalf("cp: %v\n%s", err, out)
@@ -130,7 +130,7 @@ func TestStrangeFiles(t *testing.T) {
 	}
 }
 
-// powerless runs a command that root's power over files is taken from.
+// powerless runs a command without root's access to other users' files.
 func powerless(c *exec.Cmd) error {
 	ended := make(chan error)
 	go func() {

@@ -35,15 +35,15 @@ func startCluster(t *testing.T, o slurmtest.Options) *slurmtest.Cluster {
 	return slurmtest.Start(t, o)
 }
 
-// bench is the two real binaries with a real cluster, as a user has them.
+// A bench is the two real programs with a real cluster, as a user would have them.
 type bench struct {
 	t   *testing.T
 	dir string // the user's folder, which the nodes see
 	env []string
 }
 
-// newBench makes the folder in the cluster's, which goes when the daemons have
-// ended: a t.TempDir would be removed before that, under jobs that still write.
+// newBench creates its folder within the cluster's, which is removed after the daemons have
+// ended. A t.TempDir would be removed earlier, while jobs still write to it.
 func newBench(t *testing.T, c *slurmtest.Cluster) *bench {
 	t.Helper()
 	dir, err := os.MkdirTemp(c.Dir, "bench")
@@ -86,7 +86,7 @@ func (b *bench) run(args ...string) (stdout, stderr string, code int) {
 	return out.String(), complaint.String(), cmd.ProcessState.ExitCode()
 }
 
-// must runs scalebench to the exit code wanted and reads its JSON, if any.
+// must runs scalebench, checks its exit code, and reads its JSON output into into unless that is nil.
 func (b *bench) must(want int, into any, args ...string) {
 	b.t.Helper()
 	out, complaint, code := b.run(args...)
@@ -100,8 +100,8 @@ func (b *bench) must(want int, into any, args ...string) {
 	}
 }
 
-// logs are the ends of what ranks and jobs printed, for a failure: the folder goes
-// with the test.
+// logs returns the last lines of ranks' and jobs' output for failure messages, because the
+// folder is removed with the test.
 func (b *bench) logs() string {
 	var text strings.Builder
 	paths, _ := filepath.Glob(filepath.Join(b.dir, "runs/*/*/*.log"))
@@ -119,9 +119,9 @@ func (b *bench) write(name, text string) {
 	}
 }
 
-// scaled reads the rows of `scaling` and reports whether there are any: where
-// other work on this machine left no run of the base a steady state, scaling says
-// just that.
+// scaled reads the rows of `scaling` and reports whether any exist. If other work on this
+// machine prevents a steady state in all runs of the base, scaling only reports
+// that.
 func (b *bench) scaled(into any, study string) bool {
 	b.t.Helper()
 	out, complaint, code := b.run("scaling", study, "--format", "json")
@@ -149,7 +149,7 @@ type statusRow struct {
 	Detail     string
 }
 
-// TestSlurmStudy is the whole way on a real cluster: study, submit, running,
+// TestSlurmStudy tests the whole workflow on a real cluster: study, submit, running,
 // collect while it runs, collect, scaling, plot; 1, 2 and 4 workers on 1 and 2
 // nodes.
 func TestSlurmStudy(t *testing.T) {
@@ -352,8 +352,8 @@ workers = [1]
 	}
 }
 
-// TestSlurmAway: a cluster that does not answer is exit code 4, and nothing is
-// lost.
+// TestSlurmAway checks that a cluster which does not answer gives exit code 4, and that nothing
+// is lost.
 func TestSlurmAway(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, slurmtest.Options{})

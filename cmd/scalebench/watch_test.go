@@ -51,8 +51,8 @@ func endedStudy(t *testing.T, n int) rundir.Study {
 	return folder
 }
 
-// watching starts watch on a new terminal; end waits for it and gives back what
-// was drawn and its error.
+// watching starts watch on a new terminal; end waits for it and returns its output and
+// error.
 func watching(t *testing.T, ctx context.Context, folder rundir.Study) (control, terminal *os.File, end func() (string, error)) {
 	t.Helper()
 	control, terminal = newTerminal(t, 10, 70)
@@ -87,7 +87,7 @@ func watching(t *testing.T, ctx context.Context, folder rundir.Study) (control, 
 	return control, terminal, func() (string, error) {
 		select {
 		case err := <-result:
-			for range seen { // until it has left the screen
+			for range seen { // until it has scrolled off the screen
 			}
 			return drawn.String(), err
 		case <-time.After(2 * time.Minute):
@@ -97,7 +97,7 @@ func watching(t *testing.T, ctx context.Context, folder rundir.Study) (control, 
 	}
 }
 
-// Each way out leaves the terminal as it was.
+// However watch ends, the terminal is restored.
 func TestWatchLeavesTheTerminalAsItWas(t *testing.T) {
 	folder := endedStudy(t, 2)
 	for name, c := range map[string]struct {
@@ -134,8 +134,8 @@ func TestWatchLeavesTheTerminalAsItWas(t *testing.T) {
 	}
 }
 
-// However many runs and however small the terminal, the page fits, and says
-// what it leaves out.
+// The page fits the terminal for any number of runs and any size, and states what it
+// omits.
 func TestWatchFitsTheTerminal(t *testing.T) {
 	v := &viewer{s: &session{}, Watcher: workspace.Watcher{Folders: []rundir.Study{endedStudy(t, 40)}, Interval: time.Hour}}
 	if err := v.Look(t.Context()); err != nil {
@@ -162,8 +162,8 @@ func TestWatchFitsTheTerminal(t *testing.T) {
 	}
 }
 
-// What does not fit is reached by the arrow keys, and by no more of them than there
-// are lines.
+// The arrow keys scroll to lines that do not fit, with at most one key press per
+// line.
 func TestWatchScrolls(t *testing.T) {
 	v := &viewer{s: &session{}, Watcher: workspace.Watcher{Folders: []rundir.Study{endedStudy(t, 40)}, Interval: time.Hour}}
 	if err := v.Look(t.Context()); err != nil {

@@ -16,9 +16,9 @@ import (
 	"github.com/scalebench/scalebench/slurm/slurmtest"
 )
 
-// TestWeek is a new user's first week on a real cluster, testdata/week: what a
-// person types, mistakes included, and everything they read, in
-// testdata/week/golden. The trainings of most tasks print figures that follow from
+// TestWeek is a new user's first week on a real cluster: testdata/week has what they type,
+// including mistakes, and testdata/week/golden everything that they
+// read. The trainings of most tasks print figures that follow from
 // their worker count, batch and seed, so that every answer is known beforehand.
 //
 //	seen NAME               what the last command printed is golden/TASK-NAME
@@ -65,7 +65,7 @@ func TestWeek(t *testing.T) {
 	})
 }
 
-// What differs from run to run, in the order in which it is put away.
+// Texts that differ between runs, in the order in which they are replaced.
 var (
 	ownFolder = regexp.MustCompile(`(/[^\s/:]+)+/week/script-[a-z0-9_-]+`)
 	identity  = regexp.MustCompile(`-[0-9a-f]{10}\b|\b[0-9a-f]{16,64}\b`)
@@ -73,22 +73,22 @@ var (
 	durations = regexp.MustCompile(`# (?:h|min|s|ms|µs)(?: # (?:min|s|ms))*\b`)
 	spaces    = regexp.MustCompile(`[ ─-]{2,}`)
 
-	// The nodes of the cluster are all this machine, which may have CPUs for them or not.
+	// All nodes of the cluster are this machine, which may have too few CPUs for them.
 	crowded = regexp.MustCompile(`(?m)^(?:warning|Doubtful): .* ranks on \S+ compute with \d+ threads on .*\n| Doubtful: [^.]* ranks on \S+ compute with \d+ threads on \d+ CPUs[^.]*\.`)
 	because = regexp.MustCompile(`(Provisional because )[^;]* ranks on \S+ compute with \d+ threads on \d+ CPUs(?: \([^)]*\))?; `)
-	// Whether the machine drifts meanwhile is chance.
+	// The machine may or may not drift during the test.
 	adjusted = regexp.MustCompile(`(?m)^Speedups: ratios of medians corrected for the machine's drift.*\n|, corrected for the machine's drift`)
 )
 
-// seen compares what a person reads, figures aside where they are measured: every
-// number is "#" unless the task says "seen -exact NAME".
+// seen compares the output with a golden file. Numbers are replaced by "#", because they are
+// measured, unless the task says "seen -exact NAME".
 func seen(ts *testscript.TestScript, neg bool, args []string) {
 	exact := len(args) == 2 && args[0] == "-exact"
 	if neg || !exact && len(args) != 1 {
 		ts.Fatalf("usage: seen [-exact] NAME")
 	}
 	steady := func(text string) string {
-		text = strings.ReplaceAll(text, "do not see the variation between allocations", "do not see the variation between…") // cut or not, by the digits before it
+		text = strings.ReplaceAll(text, "do not see the variation between allocations", "do not see the variation between…") // cut off depending on the digits before it
 		return crowded.ReplaceAllString(adjusted.ReplaceAllString(because.ReplaceAllString(text, "$1"), ""), "")
 	}
 	text := steady(ts.ReadFile("stdout"))
@@ -103,7 +103,7 @@ func seen(ts *testscript.TestScript, neg bool, args []string) {
 		text = durations.ReplaceAllString(numbers.ReplaceAllString(text, "#"), "# s")
 		text = spaces.ReplaceAllString(text, "  ")
 	}
-	// How far a job had come when it was cancelled is Slurm's doing.
+	// Slurm decides how far a job gets before it is cancelled.
 	text = strings.ReplaceAll(text, ", before it started", "")
 	task := strings.TrimPrefix(filepath.Base(ts.Getenv("WORK")), "script-")
 	path := filepath.Join(ts.Getenv("GOLDEN"), task+"-"+args[len(args)-1]+".txt")
@@ -118,7 +118,7 @@ func seen(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// until repeats a command, as somebody does who waits, for two minutes at most.
+// until repeats a command until its output matches, for at most two minutes.
 func until(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: until PATTERN COMMAND [ARGUMENT...]")
@@ -126,7 +126,7 @@ func until(ts *testscript.TestScript, neg bool, args []string) {
 	pattern := regexp.MustCompile(args[0])
 	out := ""
 	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
-		_ = ts.Exec(args[1], args[2:]...) // which may fail until it is time
+		_ = ts.Exec(args[1], args[2:]...) // which may fail at first
 		if out = ts.ReadFile("stdout"); pattern.MatchString(out) {
 			return
 		}

@@ -11,8 +11,8 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// translated are turns of phrase that read as a translation, and what to write
-// in their place.
+// translated maps phrases that read as a translation to what to write
+// instead.
 var translated = []struct{ phrase, write string }{
 	{`\bstand(s|ing)? (in|on|at|for|below|beside|behind|above|where|before|there|with)\b|\bas (it|they|he) stands?\b|\bstood\b`, "is, are, appears; unchanged"},
 	{`\b(to|can|could|may|must|cannot) be had\b`, "is available"},
@@ -31,12 +31,12 @@ var translated = []struct{ phrase, write string }{
 	{`\bno runs\b`, "without runs"},
 }
 
-// rightly are places in which one of them is right English.
+// rightly are texts in which such a phrase is correct.
 var rightly = []string{
-	"What a log says of itself", // and not what its reader says of it
+	"What a log says of itself", // a heading: the log is the subject
 }
 
-// The documents and the help are in a native speaker's words.
+// The documents and the help avoid phrases that read as a translation.
 func TestWords(t *testing.T) {
 	texts := map[string]string{}
 	for file, text := range documents(t, "../../README.md", "../../CONTRIBUTING.md", "../../docs/*.md", "../../docs/reference/*.md", "../../examples/*/README.md", "../../launcher/native/train/gpu/ptx/README.md") {
@@ -58,7 +58,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// helpTexts collects what each command and its options say of themselves.
+// helpTexts collects the help texts of each command and its options.
 func helpTexts(commands []*cli.Command, into map[string]string) {
 	for _, c := range commands {
 		var b strings.Builder
@@ -71,11 +71,11 @@ func helpTexts(commands []*cli.Command, into map[string]string) {
 	}
 }
 
-// plural are totals of a share ("2 of 5 runs") that can never be one, by why.
+// plural maps totals that can never be one ("2 of 5 runs") to the reason.
 var plural = map[string]string{
 	"%d of %d steps": "a cut needs ten steps",
-	"%d of %d nodes": "of one node all have fewer, which reads otherwise",
-	"%d of %d runs":  "advice tells shares of several runs only",
+	"%d of %d nodes": "a single node has another sentence",
+	"%d of %d runs":  "advice states shares of several runs only",
 }
 
 // A total that may be one is written by number.Count, not "1 of 1 ranks".

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A point that was read back is from no plan if one of its counts is outside its bounds.
+// Reading a point whose counts are outside their bounds is an error, since no plan can contain it.
 func TestPointCheck(t *testing.T) {
 	good := Point{Workers: 4, Nodes: 2, WorkersPerNode: 2, Repeat: 1}
 	for want, change := range map[string]func(*Point){
@@ -192,8 +192,8 @@ func TestInterpreter(t *testing.T) {
 	}
 }
 
-// A key's last part is a name of it where only one key ends so: batch is workload's, but
-// three tables have a kind.
+// The last part of a key names it if only one key ends with it: batch means workload.batch, but
+// kind is ambiguous.
 func TestOverridable(t *testing.T) {
 	list := Overridable()
 	for name, want := range map[string]bool{
@@ -219,7 +219,7 @@ func TestOverridable(t *testing.T) {
 	}
 }
 
-// What is shared by replicas of several workers is divided by replicas, and said so.
+// If a replica has several workers, a strong-scaling batch is divided by replicas, and the error says so.
 func TestStrongBatch(t *testing.T) {
 	for keys, want := range map[string]string{
 		"":       "the batch of 4 is shared by all workers, and 8 workers do not divide it",

@@ -9,7 +9,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// Each value's rule at its limits.
+// Each rule is tested at its limits.
 func TestRulesAtTheirEdges(t *testing.T) {
 	half, more := measure.Target{Of: measure.OfAccuracy, Value: 0.5}, measure.Target{Of: measure.OfAccuracy, Value: 0.75}
 	for _, c := range []struct {

@@ -64,7 +64,7 @@ func TestIgnoredKeys(t *testing.T) {
 // The same applies to a key without a placeholder in a command, unless another framework of
 // the sweep uses it. The data folder is in every command's environment, and targets only
 // evaluate its output.
-func TestKeysUntoldToCommands(t *testing.T) {
+func TestKeysWithoutPlaceholder(t *testing.T) {
 	const untold = "would be ignored: no placeholder passes it to the command; leave it out"
 	for name, test := range map[string]struct{ change, to, want string }{
 		"told":            {"[sweep]", "[workload]\nbatch = 64\n[sweep]", ""},

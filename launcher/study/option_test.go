@@ -6,7 +6,7 @@ import (
 	"github.com/scalebench/scalebench/slurm/notation"
 )
 
-// The error for an sbatch option that we own says what to set instead.
+// The error for an sbatch option that scalebench sets itself says which key to set instead.
 func TestEveryOwnedOptionSaysWhatDecidesIt(t *testing.T) {
 	used := map[string]bool{}
 	for _, o := range notation.Options() {

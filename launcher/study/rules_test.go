@@ -8,7 +8,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// What one problem of a study or site file says; "" if the file is valid.
+// Each case is a study or site file and the text of its problem; "" if the file is valid.
 func TestRulesOfFiles(t *testing.T) {
 	collective := func(keys string) string {
 		return "[study]\nname = \"s\"\n[workload]\nkind = \"collective\"\n" + keys + "\n[sweep]\nworkers = [2]\n"
@@ -66,8 +66,7 @@ func TestRulesOfFiles(t *testing.T) {
 	}
 }
 
-// Which keys a user's program receives: those that its placeholders name, and those that
-// are for scalebench.
+// A user's program receives the keys that its placeholders name; other keys are for scalebench itself.
 func TestReaches(t *testing.T) {
 	plain := Point{Workload: Workload{Kind: "train"}}
 	command := plain
@@ -105,9 +104,9 @@ func TestReaches(t *testing.T) {
 	}
 }
 
-// Replicas of 2 nodes of 4: the load generator has a core on theirs, or a node with as many
-// ranks.
-func TestRanksBesideReplicas(t *testing.T) {
+// The load generator either gets a core on the replicas' nodes, or a separate node with as many
+// ranks as each of the others.
+func TestAuxRanksOfReplicas(t *testing.T) {
 	for _, c := range []struct {
 		target, client string
 		ranks, nodes   int
@@ -133,7 +132,7 @@ func TestNearWordsOfLongWords(t *testing.T) {
 	}
 }
 
-// An accuracy that is read without its time gives no time to a target.
+// If accuracies are read without times, the time to a target is unknown.
 func TestTimeless(t *testing.T) {
 	study := func(name, pattern, targets string) *Study {
 		source := "[study]\nname = \"s\"\n[workload]\n" + targets + "[command]\nrun = \"train\"\n[[extract]]\nname = \"" + name + "\"\nper = \"epoch\"\npattern = '" + pattern + "'\n[sweep]\nframework = [\"command\"]\nworkers = [1]\n"

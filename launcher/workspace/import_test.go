@@ -25,7 +25,7 @@ func readTable(t *testing.T, csv string, args []string) (runs, told []string, er
 	lists := map[string][]string{}
 	for i := 0; i+1 < len(args); i += 2 {
 		key := strings.TrimPrefix(args[i], "--")
-		if key == "map" || key == "label" { // a later one takes the place of an earlier one
+		if key == "map" || key == "label" { // a later one replaces an earlier one
 			ours, _, _ := strings.Cut(args[i+1], "=")
 			_, column, _ := strings.Cut(args[i+1], "=")
 			for _, unit := range []string{":samples/s", ":tokens/s", ":s", ":fraction"} {
@@ -235,7 +235,7 @@ func TestTablesThatMislead(t *testing.T) {
 		// Values that are not accuracies.
 		{name: "val_loss as accuracy", args: w + "epoch=ep|--map|accuracy=val_loss", csv: "gpus,ep,val_loss\n1,1,0.9\n1,2,0.5\n1,3,0.3\n", refused: "is a loss or an error, judging by its name", follow: 0, then: []string{"1 loss 0.9 loss 0.5 loss 0.3"}},
 		{name: "a falling metric as accuracy", args: w + "epoch=ep|--map|accuracy=metric", csv: "gpus,ep,metric\n1,1,0.9\n1,2,0.5\n1,3,0.3\n", refused: "falls over the epochs of every run", follow: 0, then: []string{"1 loss 0.9 loss 0.5 loss 0.3"}},
-		// What cannot be.
+		// Impossible values.
 		{name: "more nodes than workers", args: "--map|workers=procs|--map|nodes=nodes|--map|throughput=rate", csv: "procs,nodes,gpus,rate\n1,2,8,100\n2,4,16,190\n", refused: "2 nodes and 1 workers"},
 		{name: "more answers than asked for", args: "--map|replicas=n|--map|rate=asked|--map|requests_per_second=got", csv: "n,asked,got\n1,100,150\n", refused: "150 answers/s at 100 requests/s"},
 		{name: "latency in ms as s", args: "--map|replicas=n|--map|threads=conns|--map|requests_per_second=rps|--map|latency_p95=p95", csv: "n,conns,rps,p95\n1,8,191,99\n", refused: "does not state its unit, and most load generators print ms", follow: 0,
@@ -244,7 +244,7 @@ func TestTablesThatMislead(t *testing.T) {
 	})
 }
 
-// Tables that are sound are read without a word.
+// Correct tables are read without any message.
 func TestSoundTables(t *testing.T) {
 	const w = "--map|workers=gpus|--map|"
 	testTables(t, []tableCase{

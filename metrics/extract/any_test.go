@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Any reads the output of a known program as its format or not at all, and ignores output
-// that is not a training's.
+// Any reads the output of a known program in that program's format, or not at all. It ignores
+// output of programs that do not train.
 func TestAny(t *testing.T) {
 	read, of := 0, 0
 	for _, s := range samples {

@@ -42,7 +42,7 @@ func TestContradictions(t *testing.T) {
 			[]string{" throughput 40 samples/s"}, []string{"stated_"}, nil},
 		{"a Trainer that goes back", "hf-trainer", loss + "0.5}\n" + loss + "1.0}\n" + loss + "1.5}\n" + loss + "1.0}\n" + loss + "1.5}\n" + end + "1.0, 'epoch': 2.0}\n", Options{},
 			resumed, own, []string{"training goes back to a checkpoint"}},
-		// The state also has the losses from before the resume. The summary divides the sum
+		// The state file also has the losses from before the resume. The summary divides the sum
 		// of the later half by all steps, which gives 1.0 instead of 2.0.
 		{"a state with the losses of before", "hf-trainer-state", state(entry("0.5")+entry("1.0")+entry("1.5")+entry("2.0"), `{"train_runtime": 50.0, "train_samples_per_second": 40.0, "train_loss": 1.0, "epoch": 2.0}`), Options{},
 			resumed, own, []string{"its train_loss of 1 is not the mean of its losses, 2"}},

@@ -36,8 +36,8 @@ func TestWholeFileLimit(t *testing.T) {
 	}
 }
 
-// Rates that were multiplied by the workers twice rise with the square of the workers: by
-// four for twice as many. A fifth less than that still counts.
+// Rates that were multiplied by the worker count twice rise with its square: fourfold for
+// twice the workers. Growth up to a fifth below that also counts.
 func TestPerRises(t *testing.T) {
 	for _, c := range []struct {
 		values []float64 // on 2, 4 and 8 workers
@@ -67,7 +67,7 @@ func TestLateFirstLoss(t *testing.T) {
 			t.Errorf("a first loss at %g: %q, resumed %v", first, why, resumed)
 		}
 	}
-	// A mean of all losses below nine tenths of 2 is of a part of the training.
+	// A mean below nine tenths of 2, the mean of all losses, covers only a part of the training.
 	for mean, resumed := range map[float64]bool{1.81: false, 1.79: true} {
 		h := &hfParts{epochs: []float64{0.25, 0.5, 0.75}, losses: []float64{2, 2, 2}}
 		if why := h.resumed(mean, 0); (why != "") != resumed {

@@ -102,8 +102,8 @@ func TestPatternAccuracies(t *testing.T) {
 	}
 }
 
-// Errors name the line that lacks something, in either order, and what a rank's figure
-// needs if it is unknown.
+// An error names the line that lacks something. For a rank's figure, it says what is
+// missing to compute the run's.
 func TestPatternRefusesText(t *testing.T) {
 	elapsed := Pattern{Name: "accuracy", Pattern: `^(?:after (?P<elapsed>[\d.]+) s: )?accuracy (?P<value>[\d.]+)`, Per: "epoch"}
 	percent := elapsed

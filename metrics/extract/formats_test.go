@@ -8,7 +8,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// Rules of single formats, each with the finding, the note or the error that shows it.
+// Each case tests a rule of one format by the finding, the note or the error that it causes.
 func TestRulesOfFormats(t *testing.T) {
 	rank := func(n string, step int, tps string) string {
 		return "[rank" + n + "]:" + titan(step, "8.0", tps, "20.00%")
@@ -122,7 +122,7 @@ func TestNotesOfPatterns(t *testing.T) {
 	}
 }
 
-// Options.At, and what a figure's kind says of it.
+// Only formats of load generators accept Options.At. Every format is found by its name.
 func TestKindsOfFormats(t *testing.T) {
 	for _, e := range allFormats {
 		loads := measure.KindOf(e.Kind).Loads

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A query of all samples has one latency; LoadGen's latencies there are the samples' ends,
-// no latencies of callers. A rate is of samples, two of them a query.
+// Offline sends all samples in one query, so LoadGen's latencies are the times at which
+// samples ended, and are not read. Rates count samples; here a query has two.
 func TestLoadGenVariants(t *testing.T) {
 	file := func(scenario string, replaced ...string) string {
 		text, err := os.ReadFile("testdata/mlperf-loadgen-" + scenario + ".txt")

@@ -250,7 +250,7 @@ func TestMLPerfProcess(t *testing.T) {
 // Separate ranks evaluate during the training, and one of them reports that the target is
 // reached: v4.0 Oracle/results/9xBM.GPU.H100.8/unet3d. A rank that repeats the lines of the
 // training rank is ignored.
-func TestMLPerfEvaluatesBeside(t *testing.T) {
+func TestMLPerfSeparateEvaluationRanks(t *testing.T) {
 	training := func(end string) string {
 		return strings.ReplaceAll(mllogText(t, strings.TrimSpace(`
 			0 submission_benchmark "unet3d"
@@ -293,7 +293,7 @@ func TestMLPerfEvaluatesBeside(t *testing.T) {
 		}
 		checkEvents(t, r)
 	}
-	// An unreadable line of theirs is an error if it matters.
+	// An unreadable line of another process is an error if the result depends on it.
 	bad := strings.Replace(beside, "0.9084", `"much"`, 1)
 	if _, err := mlperf.Extract(strings.NewReader(training("110000 block_stop")+bad), Options{}); err == nil {
 		t.Error("an evaluation that is no number is left out")

@@ -82,7 +82,7 @@ func TestTrainedTime(t *testing.T) {
 	}
 }
 
-// What the log says of the run as a whole, and when each evaluation was.
+// Facts about the whole run, and the times of evaluations.
 func TestMLPerfRun(t *testing.T) {
 	text := mllogText(t, strings.TrimSpace(`
 		0 submission_benchmark "cosmoflow"
@@ -169,7 +169,7 @@ func TestMLPerfRefused(t *testing.T) {
 			t.Errorf("%s: %v, want %q", c.text, err, c.why)
 		}
 	}
-	// The first and the last time that is one, and stats of other shapes.
+	// The earliest and the latest valid time, and tracked_stats of unexpected types.
 	ok := line("99999999", "run_start", "null") + line("100000000000", "run_stop", "null")
 	if _, err := mlperf.Extract(strings.NewReader(ok+line("100000000000000", "tracked_stats", "[1]")), Options{}); err != nil {
 		t.Error(err)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Figures of language models in a table: a device's rate times the workers, epochs without
-// the first, fractions in percent.
+// Figures of language models in a table: the rate per device times the workers, the median
+// without the first epoch, and fractions given in percent.
 func TestTableOfALanguageModel(t *testing.T) {
 	columns := map[string]Column{"workers": {Name: "gpus"}, "tokens_per_second_per_gpu": {Name: "tok/s/gpu"}, "reported_mfu": {Name: "MFU (%)", Unit: "%"}, "step_seconds": {Name: "step ms", Unit: "ms"}}
 	for _, tt := range []struct {

@@ -7,7 +7,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// Locust's tables: a summary with a row an endpoint and one of all, and the course of a run.
+// Locust's tables: a summary with one row per endpoint and one for all, and the time series of a run.
 func TestLocustTables(t *testing.T) {
 	const stats = "Type,Name,Request Count,Failure Count,Average Response Time,Requests/s,Failures/s,95%\n" +
 		"GET,/a,6000,60,120,100.0,1.0,300\nGET,/b,3000,30,220,50.0,0.5,400\n,Aggregated,9000,90,153.3,150.0,1.5,350\n"

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A run's figure must be on one line, unless the user sets how to reduce several.
+// A figure of the run may match only one line, unless the user sets how to reduce several.
 func TestPatternOfTheRun(t *testing.T) {
 	read := func(log, reduce string) (Content, error) {
 		e, err := Patterns([]Pattern{{Name: "throughput", Pattern: `^rate (?P<value>\d+)$`, Unit: "img/s", Reduce: reduce}})

@@ -2,8 +2,8 @@ package extract
 
 import "testing"
 
-// What an expression has up to its value, and after it. Parentheses in a class, or after a
-// backslash, end no group.
+// Each case gives the parts of an expression up to and after the value's group. Parentheses
+// in a class, or after a backslash, do not end a group.
 func TestSplitOfExpressions(t *testing.T) {
 	for _, c := range []struct{ up, after string }{
 		{`a (?P<value>\d+)`, ` b`}, {`(?P<value>\d+)`, ``}, {`(?<value>\d+)`, `x`}, {`(x)(?P<value>\d+)`, ` (b)`},

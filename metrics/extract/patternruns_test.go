@@ -56,7 +56,7 @@ func TestPatternAccuraciesOfEpochs(t *testing.T) {
 	}
 }
 
-// One rank's figures: all ranks are added up, a single one is multiplied.
+// Figures per rank: those of all ranks are added up, that of a single rank is multiplied.
 func TestPatternOfRanks(t *testing.T) {
 	rate := Pattern{Name: "throughput", Pattern: `^r (?P<value>[\d.]+)$`, Unit: "img/s", Of: "rank", Per: "step"}
 	steps := Pattern{Name: "throughput", Pattern: `^r (?P<value>[\d.]+)$`, Unit: "it/s", Of: "rank", Per: "step"}
@@ -118,7 +118,7 @@ func TestPatternOfRanks(t *testing.T) {
 			t.Errorf("%s: reduced by %q", c.name, f.Reduce)
 		}
 	}
-	// A figure whose values are whole has no rate's rules.
+	// The rules for rates do not apply to a figure that counts something.
 	e, err := Patterns([]Pattern{{Name: "queue", Pattern: `q (?P<value>\d+)`}, {Name: "accuracy", Pattern: `a (?P<value>[\d.]+)`}})
 	if err != nil {
 		t.Fatal(err)
@@ -134,7 +134,7 @@ func TestPatternOfRanks(t *testing.T) {
 	}
 }
 
-// What makes a pattern valid.
+// Each case is an invalid pattern, or one that is just valid.
 func TestPatternRules(t *testing.T) {
 	ok := Pattern{Name: "f", Pattern: `(?P<value>\d+)`}
 	for _, c := range []struct {
@@ -181,7 +181,7 @@ func TestPatternRules(t *testing.T) {
 	}
 }
 
-// Which values belong to the start-up phase, which are of several trainings.
+// Each case says which values belong to the start-up phase, or that they come from several trainings.
 func TestPatternPhases(t *testing.T) {
 	for _, c := range []struct {
 		name, values string

@@ -110,8 +110,8 @@ func TestReadersAtTheirEdges(t *testing.T) {
 	}
 }
 
-// A run of which there is only a log begins, has the log's notes and findings, and ends at
-// the last of their times.
+// The events of a run that has only a log are: start, the log's notes, its findings, and a
+// stop at the time of the last finding.
 func TestEventsOfARun(t *testing.T) {
 	text := mllogText(t, strings.TrimSpace(`
 		0 submission_benchmark "resnet"
@@ -155,7 +155,7 @@ func TestEventsOfARun(t *testing.T) {
 	}
 }
 
-// What logs say of their training, as labels.
+// Settings that logs state become labels.
 func TestLabelsOfLogs(t *testing.T) {
 	for file, want := range map[string]map[string]any{
 		"horovod-synthetic.log":      {"workload.model": "resnet50"},
@@ -213,7 +213,7 @@ func TestRatesWithinALimit(t *testing.T) {
 	}
 }
 
-// A summary among rows is left out, whether it is named or only looks like one.
+// A summary row among the runs is left out, whether it is named or recognised by its values.
 func TestEdgesOfSummaries(t *testing.T) {
 	rate := []string{"workers=w", "throughput=x:samples/s"}
 	for _, c := range []struct {

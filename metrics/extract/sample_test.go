@@ -143,7 +143,7 @@ var samples = []sample{
 	// 20 of 200 are wrong: 0.9 of 99.749/s.
 	{file: "hey-failing.log", format: "hey", options: Options{At: map[string]float64{"threads": 4}},
 		want: []string{"44 errors 0.1  batch 1 threads 4", "7 requests_per_second 89.7741 requests/s", "stated_latency_p99 0.0385 s"}},
-	// 20 answers from 0.0002 s to 0.0313+0.0034 … the last ends at 0.0418+0.0024 = 0.0442 s; the 10th by size, behind 0.0023 and 7 of 0.0024, is 0.0025.
+	// 20 answers; the last ends at 0.0418+0.0024 = 0.0442 s. The 10th smallest latency is 0.0025 s.
 	{file: "hey.csv", format: "hey", options: Options{At: map[string]float64{"threads": 2, "batch": 8}},
 		want:  []string{"requests_per_second 454.545454545 requests/s", "samples_per_second 3636.36", "latency_p50 0.0025 s batch 8 threads 2", "latency_p95 0.0188 s", "latency_p99 0.0189 s"},
 		notes: []string{"no figure includes requests without an answer"}},

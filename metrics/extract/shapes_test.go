@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// The edges of the rules by which worker counts reveal a column's unit. Figures may rise by
-// 50 times the workers' ratio, and fall to a 50th.
+// Values close to the limits of the check that a column has one unit: figures may rise by at
+// most 50 times the ratio of the workers, and fall to a 50th.
 func TestEdgesOfShapes(t *testing.T) {
 	perGPU := []string{"workers=w", "tokens_per_second_per_gpu=x"}
 	rate, seconds := []string{"workers=w", "throughput=x"}, []string{"workers=w", "train_seconds=x"}
@@ -82,7 +82,7 @@ func TestEdgesOfShapes(t *testing.T) {
 	}
 }
 
-// A rate of all devices and a rate of one, in one row.
+// A row has the rate of all devices and the rate of one.
 func TestEdgesOfTotals(t *testing.T) {
 	all := []string{"workers=w", "throughput=img/s"}
 	for _, c := range []struct {

@@ -95,7 +95,7 @@ func TestOwnOf(t *testing.T) {
 	}
 }
 
-// A run without a figure that curves show says why, the contradictions first.
+// A run without a figure for curves gives the reasons, contradictions first.
 func TestCurveless(t *testing.T) {
 	with := func(kind string, notes []string, names ...string) *Content {
 		l := newLog(Options{})

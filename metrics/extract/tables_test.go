@@ -123,7 +123,7 @@ func TestRowsAreEpochs(t *testing.T) {
 	}
 }
 
-// How the worker counts reveal the unit of a column. A rate that rises by at most a tenth
+// The unit of a column is checked by its change with the workers. A rate that rises by at most a tenth
 // may be one worker's. Values that differ by more than 50 times the workers' ratio may be
 // in two units.
 func TestShapesOfColumns(t *testing.T) {
@@ -176,7 +176,7 @@ func TestShapesOfColumns(t *testing.T) {
 	}
 }
 
-// Unmapped columns tell whether rows are repeats.
+// Unmapped columns decide whether rows count as repeats.
 func TestWhatOtherColumnsSay(t *testing.T) {
 	rate := []string{"workers=w", "throughput=x:samples/s"}
 	for _, c := range []struct {

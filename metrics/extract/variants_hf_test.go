@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A Trainer's run of 800 samples in 8 steps of 100 and 40 s: 20 samples/s.
+// The Trainer runs 800 samples in 8 steps of 100, in 40 s: 20 samples/s.
 func TestTrainerVariants(t *testing.T) {
 	const (
 		first = "{'loss': 2.0, 'grad_norm': 1.5, 'learning_rate': 4e-05, 'epoch': 0.5}\n{'loss': 1.5, 'learning_rate': 3e-05, 'epoch': 1.0}\n"

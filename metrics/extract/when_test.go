@@ -30,8 +30,8 @@ func TestParseTime(t *testing.T) {
 	}
 }
 
-// A block that is a number counts from 0, as an order does; other names are numbered as
-// they first appear.
+// Blocks that are numbers may start at 0, like positions; blocks with names are numbered in
+// order of appearance.
 func TestWhenRunsWereMade(t *testing.T) {
 	for _, c := range []struct {
 		name, csv string

@@ -106,7 +106,7 @@ func curveKinds() []string {
 
 // A figure may be shown without its table, so the most serious drift warning is below it,
 // once, in the table's words.
-func TestDoubtsBelowTheFigure(t *testing.T) {
+func TestWarningsBelowTheFigure(t *testing.T) {
 	machine := func(rise map[int]float64) ([]scaling.Curve, []scaling.Observation) {
 		var obs []scaling.Observation
 		for batch, each := range rise {
@@ -127,7 +127,7 @@ func TestDoubtsBelowTheFigure(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		rise map[int]float64
-		want string // "": no doubt
+		want string // "": no warning
 	}{
 		{map[int]float64{32: 1}, ""},
 		{map[int]float64{32: 0.9}, "from the first to the second half of the runs (p = 0.001), so medians depend on when runs were made."},

@@ -334,7 +334,7 @@ func TestHostileTextIsInert(t *testing.T) {
 }
 
 // The checks above can fail: they catch a page that breaks the rules.
-func TestTheBrowserWouldTell(t *testing.T) {
+func TestBrowserChecksCanFail(t *testing.T) {
 	chromium := browser(t)
 	b := open(t, chromium, 360, `<!DOCTYPE html><title>x</title><img src="http://127.0.0.1:9/x.png"><script>console.error("no"); alert("no")</script>`)
 	deadline := time.Now().Add(time.Minute)

@@ -12,8 +12,8 @@ import (
 )
 
 // A machine gets slower by a tenth from block to block, and two workers take half as long
-// as one. Each table with a drift-corrected speedup says so. Runs without a time have no
-// such note.
+// as one. Each table with a drift-corrected speedup says so. Tables of runs without a start
+// time have no such note.
 func TestDriftNotes(t *testing.T) {
 	study := func(blocks bool) []scaling.Observation {
 		var list []scaling.Observation

@@ -167,7 +167,7 @@ func TestMixedKinds(t *testing.T) {
 }
 
 // Warnings concern only the requested measure, not a throughput that is not shown.
-func TestDoubtsOfTheMeasure(t *testing.T) {
+func TestWarningsOfTheMeasure(t *testing.T) {
 	obs := []Observation{train(1, 1, 100), train(1, 2, 0), train(2, 1, 0)}
 	obs[0].Values["to_0.5"], obs[1].Values["to_0.5"] = 1, 2
 	text := func(measure string) string {

@@ -29,7 +29,7 @@ func TestBaselines(t *testing.T) {
 		{"each test has its own", gpu,
 			[]map[string]any{cell("test", "a", "platform", "gpu"), cell("test", "a", "platform", "cpu"), cell("test", "b", "platform", "cpu"), cell("test", "b", "platform", "gpu")},
 			[]Baseline{{Index: 0}, {Index: 0}, {Index: 3}, {Index: 3}}},
-		// The only possible baseline belongs to another test.
+		// Test b has no run on the GPU, and the baseline of test a does not apply to it.
 		{"what has none says so", gpu,
 			[]map[string]any{cell("test", "a", "platform", "gpu"), cell("test", "a", "platform", "cpu"), cell("test", "b", "platform", "cpu")},
 			[]Baseline{{Index: 0}, {Index: 0}, {Why: "no configuration with platform=gpu has test=b"}}},

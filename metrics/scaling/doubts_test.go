@@ -8,7 +8,7 @@ import (
 
 // A warning that thirty runs have is shown once, with the number of runs, even if its numbers
 // differ between the runs. A warning of a single run names the run.
-func TestRunsSayItOnce(t *testing.T) {
+func TestEqualWarningsOfRunsShareALine(t *testing.T) {
 	obs := join(runs(1, 100, 101), runs(2, 190, 191), runs(4, 380))
 	for i := range obs {
 		obs[i].Warnings = []string{"throughput is stated by a log"}

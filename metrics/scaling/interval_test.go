@@ -135,7 +135,7 @@ func TestCoverage(t *testing.T) {
 // If both missing values are the lowest, the 6th is the 4th of the eighteen known; if both are the
 // highest, the 15th is the 15th of these. The median of twenty is the mean of the 10th and 11th:
 // 10.5 if the two are the highest, and 8.5 if they are the lowest.
-func TestMedianLacking(t *testing.T) {
+func TestCensoredMedian(t *testing.T) {
 	var xs []float64
 	for i := range 18 {
 		xs = append(xs, float64(i+1))
@@ -151,7 +151,7 @@ func TestMedianLacking(t *testing.T) {
 
 // For six or eight runs, the ends are the smallest and the largest value, so no value may be
 // missing. Otherwise the median is unknown; for a time, it is at least the smallest value.
-func TestTooManyLack(t *testing.T) {
+func TestTooManyMissingValues(t *testing.T) {
 	one := 1.0
 	for _, tt := range []struct {
 		runs, lacking int
@@ -182,7 +182,7 @@ func TestTooManyLack(t *testing.T) {
 
 // Six copies of one row of a table are not six measurements. Their interval of zero width must not
 // look like precision.
-func TestEqualFiguresAreDoubted(t *testing.T) {
+func TestEqualFiguresHaveNoInterval(t *testing.T) {
 	const doubt = "all runs have exactly the same throughput"
 	for _, x := range []float64{100, 101} { // value of the sixth run
 		var obs []Observation

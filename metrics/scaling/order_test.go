@@ -218,8 +218,8 @@ func TestDriftOfTimes(t *testing.T) {
 	}
 }
 
-// Neighbouring points whose runs were made one after the other are apart; in turns they are not.
-func TestCurveApart(t *testing.T) {
+// MeasuredApart is true for neighbouring points whose runs were made one point after the other, and false if they alternated.
+func TestMeasuredApart(t *testing.T) {
 	for _, inTurns := range []bool{false, true} {
 		var obs []Observation
 		for i, n := range []int{1, 2} {

@@ -510,7 +510,7 @@ func BenchmarkAnalyse(b *testing.B) {
 }
 
 // Programs that report other values, or only their run time, need not report steps.
-func TestNothingToldOfStepsThatNobodyReports(t *testing.T) {
+func TestNoStepWarningsForProgramsWithoutSteps(t *testing.T) {
 	why := map[string]string{measure.Throughput: "no steady state: 0 steps were reported by every rank, at least 10 are needed"}
 	own := Observation{Why: why, Values: map[string]float64{"tokens": 3}, Reported: []measure.Measure{measure.Reported("tokens", "", measure.Higher)}}
 	timed := Observation{Why: why, Values: map[string]float64{measure.RunSeconds: 3}}

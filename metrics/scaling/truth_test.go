@@ -66,8 +66,8 @@ func observed(made []simulate.Made) []Observation {
 // On a stable machine with runs in blocks, every study with enough runs has an interval, and few
 // have warnings.
 //
-// With -short a tenth is played; families are judged by what counts as 95 % in so
-// many.
+// With -short, a tenth of the studies is simulated, and the limits allow for the smaller
+// number.
 func TestTruth(t *testing.T) {
 	studies := 1000
 	if testing.Short() {

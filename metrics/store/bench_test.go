@@ -17,9 +17,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/summary"
 )
 
-// generate writes the event files of a run of ranks × steps: 50 ms a step with
-// 1 % of noise, in microseconds, 100 steps a line. With parts, data wait,
-// compute and communication are measured as well.
+// generate writes the event files of a run with the given ranks and steps: 50 ms per step with
+// 1 % noise, in microseconds, 100 steps per line. With parts, they also have data wait,
+// compute and communication.
 func generate(b *testing.B, dir string, ranks, steps int, parts bool) []metrics.EventFile {
 	b.Helper()
 	rng := rand.New(rand.NewPCG(7, 8))
@@ -140,8 +140,8 @@ func timed(b *testing.B, unit string, f func()) {
 	b.ReportMetric(float64(time.Since(began).Microseconds())/1e3, unit)
 }
 
-// filled fills a database with n finished runs, 300 to a study, of 40
-// parameters, two targets and ten evaluations each.
+// filled returns a database with n finished runs, 300 per study, each with 40
+// parameters, two targets and ten evaluations.
 func filled(b testing.TB, n int) *Store {
 	b.Helper()
 	s := openStore(b)
@@ -181,7 +181,7 @@ func filled(b testing.TB, n int) *Store {
 	return s
 }
 
-// The benchmark's database is one of the present schema.
+// The benchmark's database has the current schema.
 func TestFilled(t *testing.T) {
 	s := filled(t, 600)
 	obs, _, err := s.Observations(t.Context(), "study1")
@@ -233,7 +233,7 @@ func BenchmarkHistory(b *testing.B) {
 		}
 		b.ReportMetric(150e6, "target-ns/op")
 	})
-	// All that `scalebench history` does but print.
+	// What `scalebench history` does, without printing.
 	b.Run("History", func(b *testing.B) {
 		for b.Loop() {
 			points, prints, err := s.History(b.Context(), Filter{}, find(b, "throughput"))

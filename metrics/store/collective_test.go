@@ -14,9 +14,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// What rank 0 measures of collectives is a row an operation, size and place, with
-// the latency and bandwidth that follow, in the views, in Show and in Select;
-// collecting the same again changes nothing, and what a log does not state is NULL.
+// The views, Show and Select have a row for each operation, size and placement that rank 0
+// measured, and the fitted latency and bandwidth. Collecting again changes nothing. Values
+// that a log does not state are NULL.
 func TestIngestCollectives(t *testing.T) {
 	s := openStore(t)
 	run := aRun()
@@ -34,7 +34,7 @@ func TestIngestCollectives(t *testing.T) {
 			events = append(events, metrics.Event{Time: float64(i), Figure: &f})
 		}
 	}
-	// An operation at one size has no fit.
+	// An operation with a single size cannot be fitted.
 	lone := busbw.Measurement{Op: "broadcast", Bytes: 8, Iterations: 20, Seconds: known(1e-6)}
 	other := metrics.Figure{Name: "avg_busbw", Value: 1e9, Unit: "B/s"}
 	events = append(events, metrics.Event{Time: 3, Figure: &lone.Figures()[0]}, metrics.Event{Time: 3, Figure: &other}, metrics.Event{Time: 4, Stop: &metrics.Stop{Status: metrics.StopDone}})

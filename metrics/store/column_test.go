@@ -111,7 +111,7 @@ func TestTicksMix(t *testing.T) {
 			t.Errorf("ticks %v: %q, want %q", ticks, got, want)
 		}
 	}
-	// 1e-300 s cannot be told together with hours.
+	// 1e-300 s and hours cannot share a unit.
 	s := openStore(t)
 	run := aRun()
 	run.Workers = 1

@@ -31,8 +31,7 @@ func TestPragmasOnEveryConnection(t *testing.T) {
 		held = append(held, c)
 	}
 	for i, c := range held {
-		// PRAGMAs are denied to these connections; what they must do is shown
-		// by what they refuse.
+		// PRAGMAs are denied to these connections, so statements that must fail show the settings.
 		for _, statement := range []string{"DELETE FROM every_run", "PRAGMA query_only = 0", "CREATE TEMP TABLE x (y)"} {
 			if _, err := c.ExecContext(ctx, statement); err == nil {
 				t.Errorf("reading connection %d executes %q", i, statement)
@@ -86,7 +85,7 @@ func TestHostLock(t *testing.T) {
 	}
 	reader.Close()
 
-	// The holder has not been heard of for longer than the lease.
+	// The holder has not renewed its lock for longer than the lease.
 	old := time.Now().Add(-2 * sharedfs.LeaseTime)
 	if err := os.Chtimes(path+".lock", old, old); err != nil {
 		t.Fatal(err)
@@ -104,7 +103,7 @@ func TestHostLock(t *testing.T) {
 		t.Fatal(err)
 	}
 	entries, err := filepath.Glob(path + ".lock*")
-	if err != nil || len(entries) != 1 || entries[0] != path+".lock" { // given up, it stays
+	if err != nil || len(entries) != 1 || entries[0] != path+".lock" { // the lock file stays after its release
 		t.Errorf("left behind: %v %v", entries, err)
 	}
 
@@ -135,7 +134,7 @@ func TestOpenAtOnce(t *testing.T) {
 	}
 }
 
-// A query in progress neither stops a writer nor sees half of what it wrote.
+// A query in progress does not block a writer, and sees none of an unfinished transaction.
 func TestReadersAndWriter(t *testing.T) {
 	s := openStore(t)
 	done := make(chan error)

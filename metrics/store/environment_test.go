@@ -40,8 +40,8 @@ func TestEnvironmentOfSupervisorAndRank(t *testing.T) {
 	}
 }
 
-// A file about the whole run, as a log makes one, speaks for the ranks of several
-// supervisors: each says where its own ranks ran.
+// If one event file covers the whole run (as for a log), it covers the ranks of several
+// supervisors. Each supervisor states where its own ranks ran.
 func TestEnvironmentsUnderOneFile(t *testing.T) {
 	s := openStore(t)
 	dir := t.TempDir()

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A log or journal that a stranger has put next to the database is not believed, for
-// reading neither.
+// A journal next to the database that another user owns is refused, even for
+// reading.
 func TestStrangersJournal(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can give files away")

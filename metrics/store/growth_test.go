@@ -12,9 +12,8 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// longFile is a rank's file across three blocks, with everything that can be
-// awkward in it: bad lines, a gap, a part measured for a while only, two ticks,
-// an overlap.
+// longFile returns a rank's file across three blocks, with bad lines, a gap, a part that is
+// measured only in some steps, two ticks, and an overlap.
 func longFile(rank int, rng *rand.Rand) string {
 	var b strings.Builder
 	b.WriteString(lines(start(rank, 2, 0), metrics.Event{Time: 0.5, Train: &metrics.Train{GlobalBatch: 8}}))
@@ -44,7 +43,7 @@ func longFile(rank int, rng *rand.Rand) string {
 	return b.String()
 }
 
-// A file read while it grows, cut anywhere, ends up as one read at once.
+// Reading a file in pieces while it grows gives the same as reading it at once.
 func TestGrowthEqualsOneShot(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	texts := []string{longFile(0, rng), longFile(1, rng)}
@@ -81,7 +80,7 @@ func TestGrowthEqualsOneShot(t *testing.T) {
 	}
 }
 
-// Byte by byte over a short run: every cut there is.
+// A short run is cut at every byte.
 func TestEveryCut(t *testing.T) {
 	texts := twoRanks()
 	once := openStore(t)

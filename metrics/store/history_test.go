@@ -53,7 +53,7 @@ func TestHistory(t *testing.T) {
 		{Filter{Where: "git_commit = 'def'", Commit: "de"}, "throughput", 1},
 		{Filter{}, "to_0.5", 1},
 		{Filter{Where: "study = 'delta'"}, "to_0.5", 1},
-		{Filter{}, "to_1", 0}, // a target that nobody reaches
+		{Filter{}, "to_1", 0}, // a target that no run reaches
 		{Filter{Study: "delta"}, "final_accuracy", 1},
 	} {
 		points, _, err := s.History(t.Context(), test.filter, find(t, test.figure))

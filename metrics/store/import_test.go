@@ -34,8 +34,8 @@ func importedRun() (metrics.Run, []metrics.Event, Source) {
 	return run, events, Source{Path: "/logs/h.log", SHA256: "abc", Format: "horovod-synthetic", Bytes: 100}
 }
 
-// A log's figures come out of queries, details and observations like our own,
-// and say what they are.
+// Imported figures appear in queries, details and observations like our own measurements, and
+// are marked as imported.
 func TestImport(t *testing.T) {
 	s := openStore(t)
 	run, events, from := importedRun()
@@ -110,7 +110,7 @@ func TestImportAgain(t *testing.T) {
 	}
 }
 
-// A row that was imported into one study may also be in another; in its own it stays one.
+// A row may be imported into several studies, but only once into each.
 func TestRowsOfSeveralStudies(t *testing.T) {
 	s := openStore(t)
 	run, events, from := importedRun()
@@ -146,8 +146,8 @@ func importAll(t *testing.T, s *Store, list ...Imported) (reports []Report, err 
 	return reports, err
 }
 
-// An import is stored as a whole or not at all, also when it is interrupted, of
-// which the error says nothing else.
+// An import is stored completely or not at all, even if it is interrupted. The error then
+// reports only the interrupt.
 func TestImportIsOne(t *testing.T) {
 	s := openStore(t)
 	run := func(n int) Imported {
@@ -189,8 +189,8 @@ func TestImportIsOne(t *testing.T) {
 	stored(2)
 }
 
-// Of 33 runs and of 353 the same statements are prepared: each of them once, for
-// one row and for many.
+// Imports of 33 and of 353 runs prepare the same statements, each once for
+// single rows and once for batches.
 func TestImportPreparesOnce(t *testing.T) {
 	prepared := func(n int) (count int) {
 		s := openStore(t)
@@ -199,7 +199,7 @@ func TestImportPreparesOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := c.Raw(func(c any) error {
-			c.(*sqlite3.SQLiteConn).RegisterAuthorizer(func(int, string, string, string) int { // asked while a statement is prepared
+			c.(*sqlite3.SQLiteConn).RegisterAuthorizer(func(int, string, string, string) int { // SQLite calls this while it prepares a statement
 				count++
 				return sqlite3.SQLITE_OK
 			})
@@ -225,7 +225,7 @@ func TestImportPreparesOnce(t *testing.T) {
 	}
 }
 
-// Runs are read one at a time: reading one stores the previous one.
+// Runs are read one at a time: each is stored before the next one is read.
 func TestImportHoldsOne(t *testing.T) {
 	s := openStore(t)
 	run, events, from := importedRun()
@@ -244,7 +244,7 @@ func TestImportHoldsOne(t *testing.T) {
 	if err != nil || told != 50 {
 		t.Errorf("%d runs, %v", told, err)
 	}
-	// An error of theirs takes all back.
+	// An error of the caller's iterator rolls back everything.
 	broken := errors.New("broken")
 	from.SHA256 = "other"
 	if err := s.Import(t.Context(), func(yield func(Imported, error) bool) {
@@ -257,8 +257,8 @@ func TestImportHoldsOne(t *testing.T) {
 	}
 }
 
-// A forgotten run stays so when its log is imported again, and no other run gets
-// its name; it is there again, with all that was stored, once it is restored.
+// A forgotten run stays forgotten when its log is imported again, and its name is not
+// reused. Restoring it brings back everything that was stored.
 func TestForgetImported(t *testing.T) {
 	s := openStore(t)
 	ctx := t.Context()
@@ -373,7 +373,7 @@ func TestImportTwiceAtOnce(t *testing.T) {
 	for i := range 2*rowsTogether + 1 {
 		add("/a", "aa", i)
 	}
-	add("/a", "aa", 3)   // stored, unlike those that follow
+	add("/a", "aa", 3)   // already stored; the following ones wait
 	add("/a", "aa", 500) // waits
 	add("/a", "aa", 500)
 	add("/b", "aa", 7) // the same file elsewhere
@@ -429,7 +429,7 @@ func TestBulk(t *testing.T) {
 			if err := b.flush(); err != nil {
 				t.Fatal(err)
 			}
-			// One of the parents and two of the children for each: as many statements as
+			// The run's own row and two rows of details each: as many statements as
 			// there are whole batches, and one for each row that is left.
 			if want := n/rowsTogether + n%rowsTogether + 2*n/rowsTogether + 2*n%rowsTogether; counted.n != want {
 				t.Errorf("%d rows: %d statements, want %d", n, counted.n, want)

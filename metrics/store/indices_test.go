@@ -11,7 +11,7 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// rowsOf are n runs of a table that begin with its row number from.
+// rowsOf returns n runs of a table, starting with row number from.
 func rowsOf(sha string, from, n int) (list []Imported) {
 	for i := range n {
 		run, events, source := importedRun()
@@ -24,8 +24,8 @@ func rowsOf(sha string, from, n int) (list []Imported) {
 
 const indexList = "SELECT name, sql FROM sqlite_schema WHERE type = 'index' ORDER BY name"
 
-// importedWith imports runs in one transaction whose indices go once it has stored
-// so few, and says in which of the runs they were gone.
+// importedWith imports runs in one transaction that drops the indices after few runs, and
+// reports for each run whether the indices were missing.
 func importedWith(t *testing.T, s *Store, few int, list []Imported) (without []bool, reports []Report) {
 	t.Helper()
 	if err := s.withTx(t.Context(), func(tx *sql.Tx) error {
@@ -82,16 +82,16 @@ func TestImportIndices(t *testing.T) {
 			t.Errorf("%s: %s", name, firstDifference(a, b))
 		}
 	}
-	// Of the first 10 runs, the fourth finds the indices gone.
+	// With an empty database, the indices are missing from the fourth run on.
 	stored("a new table", 4, rowsOf("aa", 1, 10), append(repeated(false, 3), repeated(true, 7)...))
-	// 10 are there, so the tenth does; rows of one study that is there have their
+	// With 10 stored runs, they are missing from the tenth on; rows of a stored study have their
 	// points looked up before.
 	other := rowsOf("bb", 1, 12)
 	for i := range other {
 		other[i].From.Origin = "other"
 	}
 	stored("another table", 4, other, append(repeated(false, 9), repeated(true, 3)...))
-	// A table that has grown: each row is looked up.
+	// The table has grown, so each row is looked up.
 	grown := rowsOf("cc", 1, 40)
 	stored("a grown table", 4, grown, repeated(false, 40))
 	// The same rows in one import: the second time they are looked up.
@@ -110,7 +110,7 @@ func TestImportIndices(t *testing.T) {
 	stored("steps", 4, read, append(append(repeated(false, 111), repeated(true, 9)...), repeated(false, 10)...))
 }
 
-// A file is named once for all of its runs, and no longer than there are any.
+// A file's name is stored once for all of its runs, and removed with the last of them.
 func TestSources(t *testing.T) {
 	s := openStore(t)
 	list := rowsOf("aa", 1, 5)

@@ -20,8 +20,8 @@ func stepsEvent(time float64, s metrics.Steps) metrics.Event {
 // fill returns n times v.
 func fill(n int, v int64) []int64 { return slices.Repeat([]int64{v}, n) }
 
-// twoRanks are the event files of a run of two ranks, in ticks of 1/4 s (exact
-// in binary): 12 steps of 16 samples a rank.
+// twoRanks returns the event files of a run with two ranks, in ticks of 1/4 s (exact
+// in binary): 12 steps of 16 samples per rank.
 //
 //	rank 0: 4 ticks a step, of which communication 1; the first step 40 ticks
 //	rank 1: 2 ticks a step, communication not measured; steps 10, 11: 6 ticks
@@ -156,7 +156,7 @@ func TestIngestTwiceChangesNothing(t *testing.T) {
 	if after := dump(t, s); after != before {
 		t.Error(cmp.Diff(before, after))
 	}
-	// Scratch was purged: nothing is forgotten.
+	// After the event files were deleted, the stored results remain.
 	for _, f := range files {
 		if err := os.Remove(f.Path); err != nil {
 			t.Fatal(err)
@@ -201,8 +201,8 @@ func TestBadLines(t *testing.T) {
 		}
 		at = append(at, b.Line)
 	}
-	// Lines 4-6 were put in; 9 is the second start, 10 step 4 again, 11 a
-	// duration beyond counting.
+	// Lines 4-6 were inserted; 9 is a second start, 10 repeats step 4, 11 has a
+	// duration that is out of range.
 	if want := []int{4, 5, 6, 9, 10, 11}; !slices.Equal(at, want) {
 		t.Fatalf("bad lines %v, want %v: %v", at, want, r.BadLines)
 	}
@@ -275,7 +275,7 @@ func TestMissingRankAndWorld(t *testing.T) {
 	if got := value(t, s, "SELECT steps, warnings FROM runs"); got != "12|[]" {
 		t.Errorf("with both: %s", got)
 	}
-	// A third rank turns up that says there are three.
+	// A third rank appears and states that there are three.
 	third := rankFile(t, filepath.Dir(files[0].Path), 2, 0, lines(start(2, 3, 0)))
 	ingestRun(t, s, aRun(), third)
 	if got := value(t, s, "SELECT steps FROM runs"); got != "0" {
@@ -326,8 +326,8 @@ func TestRecompute(t *testing.T) {
 	}
 }
 
-// What two ranks record of their gradients becomes the noise scale of each
-// epoch, in the view and in Show; collecting the same again changes nothing.
+// The gradient norms of two ranks give the noise scale of each epoch, in the view and in
+// Show. Collecting again changes nothing.
 //
 // Batches of 16 and 32, own norms 5 and 7 on average 6, averaged 4: tr(Σ) =
 // 2/(1/16 − 1/32) = 64, |G|² = (32·4 − 16·6)/16 = 2: 32 samples in epoch 1. In
@@ -359,7 +359,7 @@ func TestIngestNoiseScale(t *testing.T) {
 	if r := ingestRun(t, s, aRun(), files...); r.Changed {
 		t.Errorf("collected again: %+v", r)
 	}
-	// A rank whose norms are missing leaves no figure, and says so.
+	// If a rank's norms are missing, the figure is missing, with a reason.
 	texts = twoRanks()
 	ingestRun(t, s, aRun(), writeRanks(t, t.TempDir(), texts[:])...)
 	if got := value(t, s, "SELECT (SELECT count(*) FROM noise_scales), (SELECT noise_scale_why FROM result)"); got != "0|the program did not record the norms of its gradients" {

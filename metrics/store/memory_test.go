@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// resident is the most memory that this process has had, in bytes.
+// resident returns the largest resident size of this process so far, in bytes.
 func resident(t *testing.T) int {
 	t.Helper()
 	text, err := os.ReadFile("/proc/self/status")
@@ -24,10 +24,10 @@ func resident(t *testing.T) int {
 	return kilobytes << 10
 }
 
-// A mistake in an expression ends with a message, not with the machine's memory.
+// An expression that needs too much memory fails with an error instead of exhausting the machine.
 func TestWhereMemory(t *testing.T) {
 	s := historyStore(t)
-	s.limit = time.Minute // it is the memory that ends it, however busy the machine
+	s.limit = time.Minute // so that the memory limit ends the query even on a busy machine
 	before := resident(t)
 	for text, words := range map[string]string{
 		"length((SELECT group_concat(a . run || b . run || c . run || d . run) FROM runs a, runs b, runs c, runs d, runs e, runs f)) > 3": "too much memory",
@@ -42,8 +42,8 @@ func TestWhereMemory(t *testing.T) {
 			t.Errorf("%.60s: %.300v; want a WhereError with %q", text, err, words)
 		}
 	}
-	// The sorter's and the page caches' 16 MB and the longest value, twice while
-	// it grows, are far below.
+	// The expected memory is far below: 16 MB for the sorter and the page caches, and twice
+	// the longest value while it grows.
 	if more := resident(t) - before; more > heapLimit+64<<20 {
 		t.Errorf("it took %d MiB", more>>20)
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/sharedfs/nfstest"
 )
 
-// Where every answer to the removal of a file is lost, what is stored is stored,
-// and no command says otherwise.
+// If the server's reply to every removal of a file is lost, results are still stored, and
+// no command reports a failure.
 func TestStoreWhereAnswersAreLost(t *testing.T) {
 	c := nfstest.Mount(t, t.TempDir(), nfstest.Plan{Lost: 1})
 	path := filepath.Join(c.Path, "db")

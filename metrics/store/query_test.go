@@ -17,7 +17,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// historyRun is run number i of a small history: batch 32, 64, 128, 256 in turn.
+// historyRun returns run number i of a small history, with batches 32, 64, 128, 256 in turn.
 func historyRun(i int) metrics.Run {
 	r := aRun()
 	r.Study = []string{"alpha", "beta"}[i%2]
@@ -186,7 +186,7 @@ func FuzzExpression(f *testing.F) {
 				}
 			}
 		}
-		// No input but gives rows that there are, or an error.
+		// Every input gives an error, or rows that exist.
 		list, err := s.Runs(t.Context(), Filter{Where: text})
 		if err == nil && len(list) > 1 {
 			t.Fatalf("%q: %d rows of 1", text, len(list))
@@ -208,7 +208,7 @@ func TestShowByPart(t *testing.T) {
 	if _, err := s.Show(t.Context(), "beta/p1"); err == nil || !strings.Contains(err.Error(), "beta/p11-r1-a1\n  beta/p1-r1-a1") {
 		t.Errorf("ambiguous: %v", err)
 	}
-	// Of runs at one point it is the newest, and the others are named.
+	// For a point with several runs, Show returns the newest and names the others.
 	for i, attempt := range []string{"p7-r1-a2", "p7-r2-a1"} {
 		r := historyRun(7)
 		r.ID, r.CreatedUnix = "beta/"+attempt, 2000+float64(i)
@@ -247,8 +247,8 @@ func TestStudies(t *testing.T) {
 	}
 }
 
-// measured ingests a run of `workers` ranks, 20 even steps of 1 s, samples a
-// step and rank as given: a throughput of workers·samples.
+// measured ingests a run with 20 equal steps of 1 s and the given samples per
+// step and rank: its throughput is workers·samples.
 func measured(t *testing.T, s *Store, study, point string, workers, repeat, attempt int, samples int64, change func(*metrics.Run)) {
 	t.Helper()
 	run := aRun()
@@ -346,7 +346,7 @@ func TestScalingView(t *testing.T) {
 		t.Error(diff)
 	}
 
-	// A base that is planned and has no run is missed, not replaced by the next.
+	// A planned base without runs is reported as missing, and not replaced by the next count.
 	point := func(name string, workers, batch int64) scaling.Planned {
 		return scaling.Planned{Point: name, Framework: "native", Workers: int(workers), Parameters: map[string]any{"workload.augment": true, "framework": "native",
 			"workload.batch": batch, "workers": workers, "seed": int64(1), "workload.targets": []any{0.5, int64(1)}}}
@@ -381,7 +381,7 @@ func TestScalingView(t *testing.T) {
 	if diff := cmp.Diff([]string{"native cpu=EPYC|1|1", "native cpu=Xeon|1|1"}, table(t, s, "SELECT series, runs, speedup FROM scaling WHERE study = 'cpus' ORDER BY series")); diff != "" {
 		t.Error(diff)
 	}
-	// Points that were edited away leave the view, as they leave the command.
+	// Points that are no longer in the study are not in the view, as in the command.
 	if err := s.SetPlanned(t.Context(), "s", plan[1:]); err != nil {
 		t.Fatal(err)
 	}
@@ -419,8 +419,8 @@ func TestViewsCount(t *testing.T) {
 	}
 }
 
-// A run is named by its curve: where it is good, by what it has, else by its
-// point's others.
+// A run has its curve's name. A failed run gets it from other runs of its
+// point.
 func TestSeriesNames(t *testing.T) {
 	s := openStore(t)
 	run := aRun()

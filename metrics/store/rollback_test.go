@@ -10,7 +10,7 @@ import (
 
 // A process or host that dies within a transaction leaves a journal, and no process can read
 // the file. The next command rolls it back, whether it reads or writes.
-func TestJournalOfOneThatDied(t *testing.T) {
+func TestJournalOfADeadProcess(t *testing.T) {
 	network := true
 	o := Options{NetworkFile: &network, LockWait: time.Second}
 	path := filepath.Join(t.TempDir(), "db")

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// Another version, or another program, made the file after it was looked at and before
-// this process makes the schema.
-func TestAnotherVersionWasFaster(t *testing.T) {
+// Another version or program creates the file after this process has checked it and before
+// this process creates the schema.
+func TestSchemaCreatedMeanwhile(t *testing.T) {
 	for _, c := range []struct {
 		name        string
 		id, version int

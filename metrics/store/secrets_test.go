@@ -61,7 +61,7 @@ func TestSecretsAreNotStored(t *testing.T) {
 		t.Errorf("%d notes, %d errors, %v", notes, errors, err)
 	}
 
-	// As an older program would have left it.
+	// As stored by an older version.
 	for _, query := range []string{`UPDATE run_parameter SET value = '["' || ?1 || '"]' WHERE key = 'command.run'`,
 		"UPDATE every_run SET facts = 'of ' || ?1"} {
 		if _, err := s.write.Exec(query, secret); err != nil {
@@ -84,7 +84,7 @@ func TestSecretsAreNotStored(t *testing.T) {
 
 // Secrets stay out of the run's results even if its events are generated again for each
 // iteration.
-func TestSecretsOfEventsMadeAnew(t *testing.T) {
+func TestSecretsOfRegeneratedEvents(t *testing.T) {
 	s := openStore(t)
 	run, events, from := importedRun()
 	again := func(yield func(metrics.Event) bool) {

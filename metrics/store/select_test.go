@@ -11,7 +11,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/fingerprint"
 )
 
-// recorded ingests a finished run of one rank that ran on a CPU of the model.
+// recorded ingests a finished run of one rank on a CPU of the given model.
 func recorded(t *testing.T, s *Store, study, point string, repeat int, created float64, cpu, commit string) {
 	t.Helper()
 	run := aRun()

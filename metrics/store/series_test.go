@@ -55,9 +55,8 @@ func TestRunsAlike(t *testing.T) {
 	}
 }
 
-// The names of curves are written in one pass over the runs: a study of a million
-// is larger than the cache, and a pass for each of its points would write it out as
-// often.
+// The names of curves are written in one pass over the runs. A study of a million runs is
+// larger than the cache, so a pass per point would write the whole file each time.
 func TestArrangeInOnePass(t *testing.T) {
 	s := openStore(t)
 	if _, err := importAll(t, s, rowsOf("aa", 1, 12)...); err != nil { // of three points, in turn

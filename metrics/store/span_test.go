@@ -14,9 +14,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// The places of runs are on the curves on which package scaling has them when it is
-// given all of them, which a run of a million has no memory for: it is given one of
-// each operation.
+// Runs are assigned to the same curves as by package scaling with all of their places. To save
+// memory with millions of places, the store passes only one place per operation.
 func TestSpans(t *testing.T) {
 	for name, bound := range map[string]func(run int) any{
 		"alike":           func(int) any { return "1h" },

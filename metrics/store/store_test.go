@@ -40,7 +40,7 @@ func openAt(t testing.TB, path string, o Options) *Store {
 	return s
 }
 
-// lines writes events as an event file has them.
+// lines returns events in the format of an event file.
 func lines(events ...metrics.Event) string {
 	var b strings.Builder
 	for _, e := range events {
@@ -93,7 +93,7 @@ func ingestRun(t testing.TB, s *Store, run metrics.Run, files ...metrics.EventFi
 	return r
 }
 
-// value is the one value of a query, as text.
+// value returns the single value of a query as text.
 func value(t testing.TB, s *Store, query string, args ...any) string {
 	t.Helper()
 	rows := table(t, s, query, args...)
@@ -103,7 +103,7 @@ func value(t testing.TB, s *Store, query string, args ...any) string {
 	return rows[0]
 }
 
-// table is the result of a query, a text a row.
+// table returns the result of a query, one text per row.
 func table(t testing.TB, s *Store, query string, args ...any) []string {
 	t.Helper()
 	db := s.write
@@ -155,7 +155,7 @@ func dump(t testing.TB, s *Store) string {
 		if name == "event_file" {
 			query = "SELECT id, run, writer, rank, restart, head, head_size, offset, line, started, world_size, host, pid, environment, steps_time FROM event_file"
 		}
-		switch name { // measures have the numbers in which they came
+		switch name { // measures are numbered in order of arrival
 		case "measure":
 			query = "SELECT name, unit, title, better, reported, target FROM measure WHERE id IN (SELECT measure FROM value)"
 		case "value":
@@ -263,7 +263,7 @@ func TestOpenRefusesOthersFiles(t *testing.T) {
 	if _, err := OpenReadOnly(filepath.Join(t.TempDir(), "none"), Options{}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("missing file: %v", err)
 	}
-	empty := newDatabase(t, "") // as a collect leaves it that dies early
+	empty := newDatabase(t, "") // as left by a collect that was killed early
 	if _, err := OpenReadOnly(empty, Options{}); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "empty") {
 		t.Errorf("an empty database, for reading: %v", err)
 	}

@@ -43,8 +43,8 @@ func TestOtherStudyIsRefused(t *testing.T) {
 	}
 }
 
-// Imported runs make a study without a home, which the study of that name takes
-// over; more are imported into it as into any.
+// Imported runs create a study without a home. A study file of that name takes it over, and
+// further runs can be imported into it.
 func TestImportedStudy(t *testing.T) {
 	s := openStore(t)
 	importInto := func(digest string) {

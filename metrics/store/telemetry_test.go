@@ -13,8 +13,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// What a sampler wrote is in the view as it was read, a row for each sample and
-// quantity, and the run has its measures. A batch that is damaged is a bad line.
+// The view has a sampler's values unchanged, one row per sample and quantity, and the run has
+// the measures computed from them. A damaged batch is a bad line.
 func TestTelemetry(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Open(filepath.Join(dir, "history.db"), Options{})

@@ -11,7 +11,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// said ingests a finished run of a rank that reports figures and nothing else.
+// said ingests a finished run of one rank that only reports figures.
 func said(t *testing.T, s *Store, kind, point string, workers int, figures ...metrics.Figure) {
 	t.Helper()
 	run := aRun()
@@ -24,8 +24,8 @@ func said(t *testing.T, s *Store, kind, point string, workers int, figures ...me
 	ingestRun(t, s, run, rankFile(t, t.TempDir(), 0, 0, text+lines(metrics.Event{Time: 1, Stop: &metrics.Stop{Status: metrics.StopDone}})))
 }
 
-// A measure takes its declaration, here one of a kind that nothing else knows:
-// it is stored, is in the view, is found by its name and has a curve.
+// A new measure needs only its declaration: it is then stored, in the view, found by its
+// name, and has a curve.
 func TestOneLineDeclaresAMeasure(t *testing.T) {
 	t.Cleanup(measure.Declare("serve", measure.Measure{Name: "p99_latency", Title: "p99 latency", Unit: "s", Better: measure.Lower, Show: measure.Seconds}))
 	s := openStore(t)
@@ -55,8 +55,8 @@ func TestOneLineDeclaresAMeasure(t *testing.T) {
 	}
 }
 
-// What a program reports is a measure of its name. In two units it is two, which
-// no curve, list or condition mixes.
+// A value that a program reports becomes a measure of its name. Values in two units are two
+// measures, which curves, lists and conditions keep apart.
 func TestReportedMeasures(t *testing.T) {
 	s := openStore(t)
 	said(t, s, "train", "one", 1, metrics.Figure{Name: "tokens", Unit: "tokens/s", Value: 7})

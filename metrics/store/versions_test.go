@@ -11,8 +11,8 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// Of one repeat that was measured with two versions the later attempt counts;
-// asked for the earlier version, the earlier one does.
+// If a repeat was measured with two versions, the later attempt counts, or the earlier one
+// if the earlier version is requested.
 func TestVersions(t *testing.T) {
 	s := openStore(t)
 	for attempt, v := range []struct{ sum, commit string }{{"aaaa1111bbbb2222", "c0ffee0"}, {"dddd1111bbbb2222", "beef000"}} {

@@ -31,7 +31,7 @@ func TestDocumentedViews(t *testing.T) {
 			promised["runs"] = append(promised["runs"], m[1])
 		}
 	}
-	// time_to_target is described as time_to_accuracy with two columns more.
+	// docs/store.md describes time_to_target as time_to_accuracy with two more columns.
 	promised["time_to_target"] = append(slices.Clone(promised["time_to_accuracy"]), "target_of", "measure")
 
 	s := openStore(t)
@@ -51,7 +51,7 @@ func TestDocumentedViews(t *testing.T) {
 	if err := rows.Err(); err != nil {
 		t.Fatal(err)
 	}
-	// What the other views are made of.
+	// Internal views, from which the others are built.
 	for _, internal := range []string{"run", "counted"} {
 		delete(exist, internal)
 	}

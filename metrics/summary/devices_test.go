@@ -9,7 +9,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// gpu are the readings of a GPU that computes all the time.
+// gpu returns the samples of a GPU that computes all the time.
 func gpu(of string, watts, hertz, heat, capped float64) []Series {
 	return []Series{
 		readings(metrics.TelemetryPresent, of, false, 1, 0), readings(metrics.TelemetryBusy, of, false, 1, 0),
@@ -52,20 +52,20 @@ func TestGPUs(t *testing.T) {
 	lost[0].Samples[25].Value = 0
 	for name, c := range map[string]struct {
 		change    func(*Input)
-		throttled float64 // NaN: not known
+		throttled float64 // NaN: unknown
 		watts     float64
-		why       string // of what is not known
+		why       string // why a value is unknown
 		warning   string // "": none
 	}{
 		// 100 and 50 W of packages, and 300, 310 W of GPUs on each node.
 		"all alike": {func(*Input) {}, 0.005, 150 + 1220, "", ""},
 		// Reasons overlap: the larger counts, by its name.
 		"hot": {swap(gpu("GPU 1", 310, 1.95e9, 0.3, 0.2)), 0.3, 1370, "", "GPU 1 on n2 was throttled for 30.0 % of the time by its heat"},
-		// Capped at half the power, with clocks to match: 620 - 155 W.
+		// Capped at half the power, at a lower clock: 620 - 155 W.
 		"capped":     {swap(gpu("GPU 1", 155, 1.05e9, 0, 0.009)), 0.009, 1370 - 155, "", "GPU 1 on n2 ran at 1.05 GHz on average, the median of 4 GPUs is 1.98 GHz: if the others wait for it, the rates are too low; check or exclude n2"},
 		"less power": {swap(gpu("GPU 1", 155, 1.95e9, 0, 0)), 0.005, 1370 - 155, "", "GPU 1 on n2 drew 155 W on average, the median of 4 GPUs is 300 W"},
-		// What others do with a GPU that the run does not use is not the run's, but
-		// its energy is in the sum.
+		// A GPU that the run does not use does not count as throttled, but its energy
+		// is in the sum.
 		"unused":     {swap(unused), 0.005, 1370 - 250, "", "power and energy include 1 GPU of 4 that did not compute, so both are too high"},
 		"wrong bits": {swap(wrong), 0.005, 1370, "", "memory of GPU 1 on n2 had 2 uncorrected errors"},
 		"lost":       {swap(lost), 0.005, 1370, "", "GPU 1 on n2 did not answer"},

@@ -13,27 +13,26 @@ type process struct {
 	noise  float64 // standard deviation of the logarithm of a step's time
 	memory float64 // its AR(1) coefficient, from step to step
 
-	hiccups  float64 // probability that a step has one
-	hiccupBy float64 // times as long as it then is
+	hiccups  float64 // probability that a step has a hiccup
+	hiccupBy float64 // factor on the time of such a step
 
-	tails  bool                   // the scatter is Student's t with 3 degrees, not normal
-	course func(step int) float64 // times as long as a step is at that time, in the long run too
-	warmup func(step int) float64 // times as long as a step is for being early
+	tails  bool                   // the scatter follows Student's t with 3 degrees of freedom instead of the normal distribution
+	course func(step int) float64 // factor on a step's time at that point of the run, which is part of the true mean
+	warmup func(step int) float64 // factor on a step's time during warm-up, which is not part of the true mean
 
 	epoch   int     // steps of an epoch; 0: none is recorded
-	firstBy float64 // times as long as the first step of each is
+	firstBy float64 // factor on the time of each epoch's first step
 
-	disturbed   [2]int  // steps from, and up to, which other work disturbs
-	disturbedBy float64 // times as long as they then are
+	disturbed   [2]int  // first and last step that other work disturbs
+	disturbedBy float64 // factor on the time of these steps
 	pause       int     // steps from one evaluation to the next, which is within a step; 0: none
-	pauseBy     float64 // times as long as that step then is
-	changed     int     // step from which on the speed is another; 0: none
+	pauseBy     float64 // factor on the time of that step
+	changed     int     // step from which on the speed differs; 0: none
 	changedBy   float64
 }
 
-// play is the steps' durations, and how long a step lasts in the long run: with
-// the first steps of epochs in their proportion, hiccups and disturbances as they
-// were, and without warm-up.
+// play returns the durations of the steps, and the true mean duration: with the first steps
+// of epochs in their proportion, hiccups and disturbances as drawn, and without warm-up.
 func (p *process) play(r *rand.Rand) (durations []float64, long float64) {
 	swing := p.noise * r.NormFloat64()
 	for i := range p.steps {
@@ -77,8 +76,8 @@ func (p *process) play(r *rand.Rand) (durations []float64, long float64) {
 	return durations, long
 }
 
-// input is a run of those steps as it is read in: one rank, a sample a second of
-// the base.
+// input returns the run as the summary reads it: one rank, and one sample per second of a
+// step's base time.
 func (p *process) input(durations []float64) Input {
 	in := Input{Kind: "train", Workers: 1, World: 1, Ranks: []Rank{{World: 1}}}
 	for i, d := range durations {
@@ -90,34 +89,34 @@ func (p *process) input(durations []float64) Input {
 	return in
 }
 
-// runFamily is a kind of run, whose figures are drawn by chance.
+// A runFamily is a kind of run with random parameters.
 type runFamily struct {
 	name string
-	// benign: nothing in it is a reason to refuse a throughput.
+	// benign runs must not be refused a throughput.
 	benign bool
-	// silent is the share of runs that may be wrong without a word; 0 is 1 %.
+	// silent is the share of runs that may have a wrong throughput without a warning; 0 means 1 %.
 	silent float64
 	draw   func(r *rand.Rand) process
 }
 
 func spread(r *rand.Rand, low, high float64) float64 { return low + (high-low)*r.Float64() }
 
-// evenly draws between two by their logarithms.
+// evenly draws a value from a log-uniform distribution.
 func evenly(r *rand.Rand, low, high float64) float64 {
 	return math.Exp(spread(r, math.Log(low), math.Log(high)))
 }
 
-// ramp falls from so many times to 1 within so many steps.
+// ramp returns a factor that falls linearly from by to 1 within the given steps.
 func ramp(by float64, steps int) func(int) float64 {
 	return func(i int) float64 { return 1 + (by-1)*max(0, 1-float64(i)/float64(steps)) }
 }
 
-// decay falls from so many times towards 1.
+// decay returns a factor that falls exponentially from by towards 1.
 func decay(by float64, steps float64) func(int) float64 {
 	return func(i int) float64 { return 1 + (by-1)*math.Exp(-float64(i)/steps) }
 }
 
-// level is so many times for so many steps.
+// level returns a factor that is by for the given steps and then 1.
 func level(by float64, steps int) func(int) float64 {
 	return func(i int) float64 {
 		if i < steps {
@@ -129,7 +128,7 @@ func level(by float64, steps int) func(int) float64 {
 
 func square(x float64) float64 { return x * x }
 
-// even is a run that nothing disturbs, of so many steps.
+// even returns an undisturbed run with a number of steps between low and high.
 func even(r *rand.Rand, low, high float64) process {
 	p := process{steps: int(evenly(r, low, high)), base: evenly(r, 1e-3, 10), noise: evenly(r, 0.003, 0.08)}
 	if r.IntN(2) == 0 {
@@ -294,8 +293,8 @@ func laterFamilies() []runFamily {
 		{"later: ever slower after a ramp", false, 0, with(both(ramped, slowing))},
 		{"later: one step in 20 three times as long, after a ramp", false, 0, with(func(r *rand.Rand, p *process) { p.hiccups, p.hiccupBy = 0.05, 3; ramped(r, p) })},
 		{"later: saw-teeth", false, 0, with(teeth)},
-		// The teeth hide a second phase that is slower by less than they are high. 2.5 %
-		// were silent as long as a quarter of short even runs were warned of.
+		// The saw-teeth hide a second phase whose slowdown is smaller than their height. A stricter rule
+		// left 2.5 % without a warning, but warned of a quarter of the short even runs.
 		{"later: saw-teeth after two phases", false, 0.045, with(both(phases, teeth))},
 	}
 }

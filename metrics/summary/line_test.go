@@ -191,7 +191,7 @@ func TestWordsOfUtilisation(t *testing.T) {
 	}
 }
 
-// Tokens of a sample that the program and the study state; workers that are not known.
+// Tokens per sample from the program and from the study, also with an unknown number of workers.
 func TestEdgesOfTokens(t *testing.T) {
 	run := func(world int, study float64, figures ...metrics.Figure) Outcome {
 		return Summarize(Input{Kind: "train", World: world, SampleTokens: study, Device: "cpu", Figures: append(figures, metrics.Figure{Name: metrics.FigureThroughput, Unit: "samples/s", Value: 10})})

@@ -7,7 +7,7 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// gradientsOf are two ranks' of one epoch: batches of 2 on each, 4 over both.
+// gradientsOf returns the gradient norms of two ranks in one epoch: batches of 2 on each rank, 4 in total.
 func gradientsOf(epoch int) []RankGradients {
 	return []RankGradients{
 		{0, metrics.Gradients{Epoch: epoch, Step: 4 * epoch, Samples: 2, GlobalSamples: 4, Steps: []int{3, 1}, Own: []float64{4, 8}, Averaged: []float64{3, 5}}},
@@ -33,7 +33,7 @@ func TestNoiseScale(t *testing.T) {
 	}
 }
 
-// What cannot be one run's gives no figure, and a warning that says which.
+// Records that cannot come from one run give no figure, and a warning that names them.
 func TestNoiseScaleDoubts(t *testing.T) {
 	for want, spoil := range map[string]func([]RankGradients) []RankGradients{
 		"1 of 2 ranks recorded":               func(g []RankGradients) []RankGradients { return g[1:] },
@@ -57,7 +57,7 @@ func TestNoiseScaleDoubts(t *testing.T) {
 			t.Errorf("%s: %+v", want, r.NoiseScales)
 			continue
 		}
-		// The run's value is the last epoch's that has one.
+		// The run's value is that of the last epoch with a value.
 		if got := r.Known("noise_scale"); got == nil || *got != *r.NoiseScales[1].Samples {
 			t.Errorf("%s: noise_scale is %v, want %g", want, got, *r.NoiseScales[1].Samples)
 		}

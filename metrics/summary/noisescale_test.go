@@ -120,8 +120,8 @@ func TestIntervalByHand(t *testing.T) {
 	}
 }
 
-// A gradient lost in its noise has no noise scale, only a bound from below that
-// the true one, which is infinite, lies beyond.
+// If the gradient is lost in its noise, the noise scale is unknown; there is only a lower
+// bound. The true value is infinite.
 func TestGradientLostInNoise(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	var unbounded, without int
@@ -189,7 +189,7 @@ func TestRefusals(t *testing.T) {
 
 // With eight blocks of u = 1 and v = ±1, whose sum is 0, the inequality is
 // −t²·(8/7)·8·R² + 64 ≤ 0: all beyond R = 8/√(t²·64/7), with t = 2.364624 of 7 degrees
-// of freedom. Without noise nothing is known.
+// of freedom. Without noise, no bound exists.
 func TestLostGradientByHand(t *testing.T) {
 	u, v := make([]float64, 8), make([]float64, 8)
 	for i := range u {

@@ -9,7 +9,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// trained is a training on the clock from 1010 to 1020, of 10 steps of 100 samples,
+// trained returns a training from 1010 to 1020 s with 10 steps of 100 samples,
 // which reached 0.5 after 4 s.
 func trained() Input {
 	at := func(v float64) *float64 { return &v }
@@ -22,7 +22,7 @@ func trained() Input {
 	return in
 }
 
-// readings has a sample each second from 1000 to 1030, of that value and slope.
+// readings returns one sample per second from 1000 to 1030 s, with this value and slope.
 func readings(name, of string, counter bool, value, slope float64) Series {
 	s := Series{Name: name, Of: of, Counter: counter, Source: "cgroup of the run"}
 	for i := range 31 {

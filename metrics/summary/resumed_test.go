@@ -8,8 +8,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// A run that went on from a checkpoint keeps what its own steps say, and has no time
-// that counts from the start of the training: a target is neither reached nor missed.
+// A run that resumed from a checkpoint keeps the results of its own steps. Times since the
+// start of the training are unknown, so targets are neither reached nor missed.
 func TestResumed(t *testing.T) {
 	at := func(s float64) *float64 { return &s }
 	in := Input{Kind: "train", Workers: 1, Targets: []measure.Target{measure.Accuracy(0.5), measure.Accuracy(0.9)},

@@ -7,7 +7,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// A figure along the training is kept where a target is of it, at one step or epoch.
+// A figure reported during training is kept if a target refers to it and it belongs to one step or epoch.
 func TestState(t *testing.T) {
 	loss := measure.Target{Of: measure.OfLoss, Value: 1}
 	for _, c := range []struct {

@@ -67,8 +67,8 @@ func TestStatedFigures(t *testing.T) {
 	}
 }
 
-// The program's own target is reached, or missed, or nothing is known of it; a
-// log that says two things of it says nothing.
+// The program's own target is reached, missed or unknown. If a log states both, it is
+// unknown.
 func TestProgramsOwnTarget(t *testing.T) {
 	reached := metrics.Figure{Name: metrics.FigureToTarget, Value: 365, Unit: "s"}
 	missed := metrics.Figure{Name: metrics.FigureMissedTarget, Value: 400, Unit: "s"}
@@ -100,8 +100,8 @@ func TestReachedWithoutAClock(t *testing.T) {
 	}
 }
 
-// A figure of the run becomes a measure of its name and unit; what is of an epoch
-// does not, nor what is stated twice.
+// A figure of the whole run becomes a measure with its name and unit. Figures of epochs, and
+// figures that are stated twice, do not.
 func TestReportedFigures(t *testing.T) {
 	r := Summarize(Input{Kind: "train", Figures: []metrics.Figure{
 		{Name: "tokens_per_second", Value: 7, Unit: "tokens/s"},

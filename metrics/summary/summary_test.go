@@ -15,7 +15,7 @@ import (
 
 var loss = 0.4 // of twoRanks' last evaluation
 
-// twoRanks is a run of two ranks with 1 slow first step and 20 steady ones.
+// twoRanks returns a run of two ranks with 1 slow first step and 20 steady ones.
 //
 //	step 0:      rank 0 took 10 s, rank 1 took 10 s
 //	steps 1-20:  rank 0 took 0.2 s, rank 1 0.1 s (even steps: the other way round
@@ -124,7 +124,7 @@ func TestNotMeasuredIsNil(t *testing.T) {
 	}
 }
 
-// What trains nothing has no measure of a training, and needs no reason.
+// A run that is not a training lacks the measures of trainings, without a reason.
 func TestOtherKind(t *testing.T) {
 	r := Summarize(Input{Kind: "collective", Workers: 4})
 	if len(r.Values) > 0 || len(r.Why) > 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// losing is a run whose training clock begins at 10 s and that records its training
+// losing returns a run whose training starts at 10 s and that records its training
 // loss every second.
 func losing(losses ...float64) Input {
 	began := 10.0

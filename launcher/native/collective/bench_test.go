@@ -14,7 +14,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/world"
 )
 
-// ranks runs body on every rank of a group within this process, and returns
+// ranks runs body on every rank of a group in this process and returns
 // their errors.
 func ranks(t *testing.T, size int, body func(*Group) error) []error {
 	t.Helper()

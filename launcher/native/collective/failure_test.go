@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// Kills or stops a process during all-reduces over each transport. All other ranks must blame the
-// right rank with the same words, at once after a death and within the timeout after a stop, and
-// nothing may be left in /dev/shm.
+// The test kills or stops a process during all-reduces over each transport. All other ranks must blame the
+// right rank with the same error, immediately after a kill and within the timeout after a stop. No file
+// may remain in /dev/shm.
 func TestProcessFailures(t *testing.T) {
 	const timeout = 2 * time.Second // for the stopped process
 	before := sharedFiles(t)

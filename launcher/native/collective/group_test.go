@@ -16,7 +16,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/world"
 )
 
-// worlds are the places of size ranks on the loopback interface, and rank 0's
+// worlds returns the worlds of size ranks on the loopback interface, and rank 0's
 // listener.
 func worlds(t testing.TB, size int) ([]world.World, net.Listener) {
 	t.Helper()
@@ -100,8 +100,8 @@ func noErrors(t testing.TB, errs []error) {
 	}
 }
 
-// lengths of arrays in elements: none, fewer than ranks, odd ones, what is summed
-// in one round on a node and just more, several pieces, and several blocks of a
+// lengths are array lengths in elements: 0, fewer than ranks, odd ones, the most that a node
+// sums in one round and one more, several pieces, and several blocks of a
 // ring of two.
 var lengths = []int{0, 1, 3, 4, 1000, directBytes / 4, directBytes/4 + 1, 100_003, 600_001}
 
@@ -430,7 +430,7 @@ func TestLatePeer(t *testing.T) {
 					defer others.Done()
 					begin := time.Now()
 					err := g.AllReduce(context.Background(), make([]float32, 300_000))
-					// On an idle machine it is the timeout; where ten times as many
+					// On an idle machine this takes the timeout; if ten times as many
 					// threads as cores want to run, all clocks of the verdict stretch.
 					if d := time.Since(begin); d > 10*timeout {
 						t.Errorf("rank %d took %v to notice, with a timeout of %v", g.Rank(), d, timeout)
@@ -453,7 +453,7 @@ func TestSlowPeer(t *testing.T) {
 		t.Parallel()
 		noErrors(t, w.together(t, 3, Options{Timeout: 6 * time.Second}, func(g *Group) error {
 			if g.Rank() == 1 {
-				time.Sleep(2 * time.Second) // others are patient for 4 s
+				time.Sleep(2 * time.Second) // the timeout of the others is 4 s
 			}
 			return g.AllReduce(context.Background(), make([]float32, 10))
 		}))
@@ -520,7 +520,7 @@ func TestCancel(t *testing.T) {
 
 // The end of a collective's context does not end a later collective with another context, even if
 // it is reported while the later one begins.
-func TestCancelBehind(t *testing.T) {
+func TestCancelAfterTheCollective(t *testing.T) {
 	rounds := 20_000
 	if testing.Short() {
 		rounds = 4_000
@@ -555,7 +555,7 @@ func TestCancelBetween(t *testing.T) {
 		if g.Rank() == 1 {
 			cancel(errors.New("SIGTERM"))
 		}
-		for range 2 { // when rank 1 leaves the second, all have left the first
+		for range 2 { // when rank 1 has finished the second, all have finished the first
 			if err := g.Barrier(context.Background()); err != nil {
 				t.Errorf("rank %d: a barrier with another context: %v", g.Rank(), err)
 			}

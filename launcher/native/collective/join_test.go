@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// joinTwo joins ranks 0 and 1, each after what change did to it.
+// joinTwo joins ranks 0 and 1 after calling change for each.
 func joinTwo(t *testing.T, change func(rank int, j *attempt)) (errs [2]error) {
 	t.Helper()
 	places, l := worlds(t, 2)
@@ -47,8 +47,8 @@ type attempt struct {
 }
 
 func TestJoinRefusals(t *testing.T) {
-	// Long enough for who comes to be heard, on a busy machine too.
-	const untilMissing = 20 * time.Second // a tenth of it is what tells the ranks apart
+	// Long enough for ranks that do come, also on a busy machine.
+	const untilMissing = 20 * time.Second // the two ranks' deadlines differ by a tenth of it
 	for _, test := range []struct {
 		name   string
 		change func(rank int, a *attempt)
@@ -117,7 +117,7 @@ func TestJoinDuplicateRank(t *testing.T) {
 	wg.Wait()
 }
 
-// Strangers that say nothing, rubbish or the wrong nonce do not keep a run from
+// Callers that send nothing, random bytes or the wrong nonce do not prevent a run from
 // starting.
 func TestJoinAmongStrangers(t *testing.T) {
 	places, l := worlds(t, 2)
@@ -180,7 +180,7 @@ func TestJoinCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	time.AfterFunc(50*time.Millisecond, cancel)
 	begin := time.Now()
-	places[1].Port = 1 // nobody is there
+	places[1].Port = 1 // no process listens there
 	if _, err := Join(ctx, places[1], "n", Options{}); err == nil || !strings.Contains(err.Error(), "canceled") {
 		t.Errorf("%v, want cancelled", err)
 	}
@@ -208,7 +208,7 @@ func FuzzHello(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// What is taken is within the world, and says the same when written.
+		// An accepted hello names a rank of the world, and encoding it gives the same bytes.
 		if h.rank < 0 || h.rank >= 4 || h.size != 4 {
 			t.Fatalf("accepted rank %d of %d", h.rank, h.size)
 		}
@@ -254,7 +254,7 @@ func FuzzAnswer(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// What is taken is bounded, and the same bytes when written.
+		// An accepted answer has a bounded length, and encoding it gives the same bytes.
 		if again := encodeAnswer(status, payload); len(payload) > maxAnswer || !bytes.HasPrefix(data, again) {
 			t.Fatalf("%q became %q", data, again)
 		}

@@ -82,7 +82,7 @@ func timeAllReduce(g *Group, what string) error {
 	}
 	v := make([]float32, size/4)
 	line := strconv.Itoa(size)
-	for batch := -1; batch < batches; batch++ { // the first warms up
+	for batch := -1; batch < batches; batch++ { // the first batch is a warm-up
 		if err := g.Barrier(ctx); err != nil {
 			return err
 		}
@@ -126,7 +126,7 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-// await returns when the process has said that.
+// await returns once the process has printed words.
 func (o *output) await(t *testing.T, words string) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !strings.Contains(o.String(), words); time.Sleep(time.Millisecond) {

@@ -47,8 +47,8 @@ func squat(t *testing.T, l net.Listener) *squatter {
 	return s
 }
 
-// A process that listens at rank 0's address first learns only that it was called, and is named in
-// the error. When it leaves, rank 0 is found.
+// If another process listens at rank 0's address, it receives nothing secret, and the error
+// names it. When it stops, rank 0 is found.
 func TestSquatter(t *testing.T) {
 	places, l := worlds(t, 2)
 	s := squat(t, l)
@@ -93,8 +93,8 @@ func TestSquatter(t *testing.T) {
 	}
 }
 
-// An overhearing listener lets what of its first connection is heard be read by
-// somebody else, before rank 0 acts on it.
+// An overhearing listener passes the bytes of its first connection to an eavesdropper before
+// rank 0 reads them.
 type overhearing struct {
 	net.Listener
 	after int // bytes
@@ -125,10 +125,10 @@ func (c *overheard) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Somebody overhears all that ranks say to rank 0, and says it again: a rank's at
-// rank 0's address while another is still missing, and rank 1's where rank 2
-// expects it in the ring, with hundreds who say nothing. The ranks meet, and sum
-// up what is theirs.
+// An attacker records everything that ranks send to rank 0 and replays it: to rank 0 while
+// another rank is still missing, and as rank 1 to rank 2 in the ring, together with hundreds
+// of silent connections. The ranks still find each other and compute the right
+// sum.
 func TestReplayedHello(t *testing.T) {
 	places, l := worlds(t, 3)
 	const proven = 42 + 32 // greeting and proof
@@ -194,7 +194,7 @@ func TestReplayedHello(t *testing.T) {
 		t.Errorf("%d strangers have called, want 301", len(strangers))
 	}
 	for _, c := range strangers {
-		// Whoever was not hung up on at once heard a greeting and a proof.
+		// A caller that was not disconnected at once received a greeting and a proof.
 		if told, _ := io.ReadAll(c); len(told) > proven {
 			t.Errorf("a stranger was told %q", told[proven:])
 		}
@@ -216,7 +216,7 @@ func (l *failing) Accept() (net.Conn, error) {
 	return l.Listener.Accept()
 }
 
-// Connections that cannot be accepted for a while keep no rank out; a lasting failure is reported.
+// If accepting connections fails for a while, all ranks still join; a lasting failure is reported.
 func TestAcceptFails(t *testing.T) {
 	for _, times := range []int{3, 1 << 30} {
 		places, l := worlds(t, 2)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Every length around the vector's, in every place that dst may have, against
-// one addition at a time; and nothing beyond the end is touched.
+// Sums of all lengths around the vector length, at every alignment of dst, equal scalar sums,
+// and nothing beyond the end is written.
 func TestFloat32(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for n := range 4*block + 3 {

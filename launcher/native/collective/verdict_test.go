@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// scripted is a control whose lines end in a test; theirs is by rank.
+// scripted returns a control whose lines are connected to the test; theirs has the other ends by rank.
 func scripted(t *testing.T, rank, size int, timeout time.Duration) (c *control, theirs []net.Conn) {
 	t.Helper()
 	lines := make([]net.Conn, size)
@@ -33,7 +33,7 @@ func closeAll(conns []net.Conn) {
 	}
 }
 
-// answerEach answers every so many of rank 0's questions with a position.
+// answerEach answers every each-th question of rank 0 with a position.
 func answerEach(conn net.Conn, rank, each int, where func() position) {
 	for asked := 0; ; {
 		f, err := readControl(conn, maxWords)
@@ -86,7 +86,7 @@ func TestNoVerdictWhenALateRankComes(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.stuck(at, 1)
-	for len(asked) < ticks+2 { // it has been there for a few questions
+	for len(asked) < ticks+2 { // it arrived a few questions ago
 		time.Sleep(time.Millisecond)
 		if v := c.verdict.Load(); v != nil {
 			t.Fatal(v)
@@ -134,7 +134,7 @@ func TestRankZeroIsHeard(t *testing.T) {
 		t.Errorf("%v, want rank 0 mute", v)
 	}
 	for f := range reports {
-		if f.kind == controlGaveUp && f.rank == 0 { // and told so
+		if f.kind == controlGaveUp && f.rank == 0 { // and rank 0 announced it
 			break
 		}
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// series is a study whose figures are known: at n workers, x(n) samples/s, and
-// a target of 0.75 that takes took(batch) samples; runs runs a worker count,
-// which differ by a thousandth each.
+// series is a study with known results: x(n) samples/s at n workers, and took(batch) samples
+// to the target of 0.75. Each worker count has the given number of runs, which differ from
+// each other by a thousandth.
 type series struct {
 	counts []int
 	runs   int
@@ -91,9 +91,8 @@ func candidate(t *testing.T, a *Advice, workers int) Candidate {
 	return a.Candidates[i]
 }
 
-// Perfect scaling: 3.6e6 samples take 3600/n s and 10 s of initialisation. In
-// 500 s that needs 3600/490 = 7.35 workers, so 8 of those that divide nothing
-// else; 16 keep 0.7 of the efficiency, and 64 as well.
+// Perfect scaling: 3.6e6 samples take 3600/n s and 10 s of initialisation. A
+// deadline of 500 s then needs 3600/490 = 7.35 workers, so the answer is 8.
 func TestObjectives(t *testing.T) {
 	perfect := series{counts: octaves, runs: 6, x: linear, took: fixed}
 	a := perfect.advise(t, Options{Deadline: 500, Cost: hour, Currency: "EUR"})
@@ -133,8 +132,8 @@ func TestObjectives(t *testing.T) {
 	if a.Workers != nil || !strings.Contains(a.Reason[0], "No worker count is shown to reach 75 % accuracy within 30 s; the fastest is 64 workers, under 1 % likely to: ") {
 		t.Errorf("30 s: %v, %q", a.Workers, a.Reason)
 	}
-	// A budget: each worker's 10 s cost, so 1.05 worker-hours buy 18 workers at
-	// most; and 16 were measured.
+	// A budget: each worker also costs 10 s of initialisation, so 1.05 worker-hours pay for
+	// at most 18 workers; 16 is the largest measured count below.
 	a = perfect.advise(t, Options{Budget: 1.05, Cost: hour, Currency: "EUR"})
 	if a.Workers == nil || *a.Workers < 14 || *a.Workers > 18 {
 		t.Errorf("budget: %v, %q", a.Workers, a.Reason)
@@ -226,8 +225,8 @@ func TestPredicted(t *testing.T) {
 	}
 }
 
-// The workers of a kind of workload that exchanges nothing have the same work each: its
-// throughputs are extrapolated as with weak scaling, although no run says so.
+// In workloads without communication, every worker has the same amount of work. Their
+// throughput is extrapolated as for weak scaling, although no run states it.
 func TestWorkPerWorker(t *testing.T) {
 	unsaid := func(kind string) func(o *scaling.Observation) {
 		return func(o *scaling.Observation) {
@@ -257,7 +256,7 @@ func TestFitOfFive(t *testing.T) {
 	}
 }
 
-// Cases in which nothing is extrapolated, and the reasons given.
+// In each case nothing is extrapolated, for the given reason.
 func TestRefusals(t *testing.T) {
 	node := func(o *scaling.Observation) { o.Nodes = 1 }
 	a := series{counts: octaves, runs: 6, x: linear, change: node}.advise(t, Options{})
@@ -287,8 +286,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// A batch too large to converge has no time, and is named as the limit; samples
-// to the target follow 3.6e6·(1 + B/800).
+// A batch that is too large to converge has no predicted time and is named as the limit. The
+// samples to the target are 3.6e6·(1 + B/800).
 func TestConvergence(t *testing.T) {
 	growing := func(batch float64) float64 { return 3.6e6 * (1 + batch/800) }
 	a := series{counts: octaves, runs: 6, x: linear, took: growing}.advise(t, Options{Deadline: 1000})
@@ -412,7 +411,7 @@ func TestSamplesAndPrices(t *testing.T) {
 
 // Time outside steps depends on the workers as measured: here 64 s divided by the workers, for
 // evaluations that they share.
-func TestTimeBesideSteps(t *testing.T) {
+func TestTimeOutsideSteps(t *testing.T) {
 	change := func(o *scaling.Observation) {
 		o.Values["to_0.75"] += 64 / float64(o.Workers)
 	}
@@ -538,7 +537,7 @@ func TestBaseIsAnAnswer(t *testing.T) {
 // One run in 10 or 20 that misses the target does not exclude a count: the interval of the median
 // has an upper end (8 of 9 and more). At perfect scaling each doubling brings 2×. Fisher's exact
 // test does not tell 7 of 10 from 10 of 10 (p = 0.21): the answer is the same, but provisional,
-// since at 70 % twice as fast brings only 2·0.7 = 1.4 times as many runs that reach it.
+// since at 70 % twice the speed brings only 2·0.7 = 1.4 times as many successful runs per hour.
 func TestMissesWithinTheInterval(t *testing.T) {
 	for _, test := range []struct{ runs, misses, want int }{{10, 1, 16}, {20, 1, 16}, {10, 3, 16}} {
 		change := func(o *scaling.Observation) {
@@ -559,7 +558,7 @@ func TestMissesWithinTheInterval(t *testing.T) {
 // With a fixed global batch, the chance of a miss is estimated from all runs: one in 30, at most
 // one in 6 (Clopper and Pearson: 17.2 %). The six runs of 8 workers, one of which misses, have no
 // interval, but 8 can be the answer. So it is with ten runs each, of which one misses.
-func TestMissesAreSaid(t *testing.T) {
+func TestMissesAreReported(t *testing.T) {
 	for _, test := range []struct {
 		runs int
 		want string

@@ -138,9 +138,9 @@ var questions = []question{
 		func(c *sketched, o Options, workers int) bool { return c.efficiency(workers) >= o.MinEfficiency }},
 }
 
-// choices counts how good the answers were: within 10 % of the best up to the largest
-// measured count, or of all where none up to there keeps the limit; and within 10 % of
-// the best of all. Farther are counts beyond the data that are to be measured first.
+// choices counts the good answers: those within 10 % of the best measured count (or of the best
+// of all counts if no measured one keeps the limit), and those within 10 % of the best of all
+// counts. Farther counts the answers that first need a measurement beyond the data.
 type choices struct {
 	asked, answered, good, ofAll, broken, farther, fartherKept int
 	inside                                                     calibration
@@ -336,7 +336,7 @@ func kneeIsGood(c *sketched, got int) bool {
 // throughput at twice the largest count is in 95 % of its intervals, or 90 % for walls.
 // docs/validation.md lists the kinds below that; the test only judges all kinds together.
 //
-// With -short a tenth of the clusters are played, and not the later kinds.
+// With -short, a tenth of the clusters is simulated, without the kinds added later.
 func TestTruthOfChoices(t *testing.T) {
 	clusters := 200
 	kinds := slices.Concat(simulate.Kinds, simulate.Later)

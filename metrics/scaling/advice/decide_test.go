@@ -50,8 +50,8 @@ func TestLikely(t *testing.T) {
 }
 
 // Five measured counts, on one node. Efficiencies of 8 and 16 workers are 80 % and
-// 79.9 %, with runs that scatter by 2 %: which is the most at 80 % cannot be told, and
-// the answer would be twice what it should, or half.
+// 79.9 %, with runs that scatter by 2 %. So it is undecided which count is the largest
+// with 80 %, and a wrong answer would be twice or half the right one.
 func TestUndecided(t *testing.T) {
 	level := func(n float64) float64 {
 		switch {
@@ -71,7 +71,7 @@ func TestUndecided(t *testing.T) {
 	if a.Workers != nil {
 		t.Fatalf("%d, %q", *a.Workers, a.Reason)
 	}
-	// All surely reach 60 %.
+	// All counts reach 60 % with near certainty.
 	if a := s.advise(t, Options{MinEfficiency: 0.6}); a.Workers == nil || *a.Workers != 16 || !strings.Contains(a.Reason[0], "or more (over 99 % likely): ") {
 		t.Errorf("%v, %q", a.Workers, a.Reason)
 	}

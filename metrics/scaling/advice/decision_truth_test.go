@@ -15,9 +15,9 @@ import (
 // A score counts how the answers of a cell's studies compare with the truth.
 type score struct {
 	studies                          int
-	right, equivalent, marked, wrong int // default: the best, within 2 %, neither and provisional, neither and not
+	right, equivalent, marked, wrong int // without limits: the best count, one within 2 % of it, a worse one marked provisional, a worse one not marked
 	provisional                      int
-	bounds, broken, warned           int     // printed bounds; wrong without a warning, and with one
+	bounds, broken, warned           int     // number of printed bounds; wrong ones without and with a warning
 	said, held                       float64 // probabilities of decided and undecided answers, and how often they were right
 	given                            int
 	silent                           int // nothing to measure next although the answer is provisional
@@ -188,7 +188,7 @@ func (s *score) judgeLimits(p *play, k int, a *Advice, keeps func(n int) bool, w
 // TestTruthOfDecisions simulates studies on machines that drift, have slow nodes, or miss targets,
 // and with plateaus in their curves, and compares every answer with the truth.
 //
-// With -short a tenth of the studies are played, and only all of them together are judged.
+// With -short, a tenth of the studies is simulated, and only all of them together are judged.
 func TestTruthOfDecisions(t *testing.T) {
 	studies := 60
 	if testing.Short() {

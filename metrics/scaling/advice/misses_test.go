@@ -50,7 +50,7 @@ var missing = []struct {
 // which misses rank last. This holds at counts between the measured ones, and beyond them if any
 // run missed. If half of the runs or more miss, few studies get a time.
 //
-// With -short a tenth of the studies are played.
+// With -short, a tenth of the studies is simulated.
 func TestTruthOfMisses(t *testing.T) {
 	studies := 300
 	if testing.Short() {

@@ -10,7 +10,7 @@ func near(got, want float64) bool { return math.Abs(got-want) <= 1e-6*max(1, mat
 // Three runs of 10 s on 1, 2 and 4 workers spend 6, 4 and 4 s outside steps. The normal
 // equations of a + b/n are [3 1.75; 1.75 1.3125]·[a b] = [14 9], so that a = 3 and
 // b = 20/7; the residuals are 1/7, −3/7 and 2/7 s.
-func TestBesideLawByHand(t *testing.T) {
+func TestOverheadLawByHand(t *testing.T) {
 	runs := []runOverhead{{1, 6, 10}, {2, 4, 10}, {4, 4, 10}}
 	counts := map[float64]bool{1: true, 2: true, 4: true}
 	f := fitOverheadLaw(runs, counts, overheadShapes[0])
@@ -27,25 +27,25 @@ func TestBesideLawByHand(t *testing.T) {
 	if f.dof != 1 {
 		t.Errorf("%d degrees of freedom, want 1", f.dof)
 	}
-	// Two runs on one count: their mean, on all ranks, which fits that count.
+	// Two runs at one count: the constant part is their mean.
 	f = fitOverheadLaw([]runOverhead{{4, 3, 10}, {4, 5, 10}}, map[float64]bool{4: true}, overheadShapes[0])
 	if !near(f.a, 4) || f.b != 0 || f.misfit != 0 || f.dof != 1 || !near(f.sigma, math.Sqrt(0.02)) {
 		t.Errorf("one count: %+v, want a = 4 and σ = 0.1·√2", f)
 	}
-	// Times that fall faster than 1/n leave nothing to all ranks: b = Σ(y/n)/Σ(1/n²).
+	// For times that fall faster than 1/n, the constant part is 0: b = Σ(y/n)/Σ(1/n²).
 	f = fitOverheadLaw([]runOverhead{{1, 8, 10}, {2, 2, 10}}, map[float64]bool{1: true, 2: true}, overheadShapes[0])
 	if f.a != 0 || !near(f.b, 9/1.25) || f.aa != 0 || !near(f.bb, 100/1.25) {
 		t.Errorf("falling fast: %+v, want b = 7.2 alone", f)
 	}
-	// Times that grow are the same for all, at their mean.
+	// For times that grow, the shared part is 0 and the constant part is their mean.
 	f = fitOverheadLaw([]runOverhead{{1, 2, 10}, {2, 4, 10}}, map[float64]bool{1: true, 2: true}, overheadShapes[0])
 	if !near(f.a, 3) || f.b != 0 || f.bb != 0 || !near(f.aa, 50) {
 		t.Errorf("growing: %+v, want a = 3 alone", f)
 	}
 }
 
-// Beyond the largest count the interval holds a time that stays and one that is shared.
-func TestBesidePrediction(t *testing.T) {
+// Beyond the largest count, the interval contains both a constant time and a shared one.
+func TestOverheadPrediction(t *testing.T) {
 	none := fitOverhead(nil, 0.95)
 	if e := none.predict(4, 100); e.Value != 0 || *e.Low != 0 || *e.High != 0 {
 		t.Errorf("without runs: %+v, want 0", e)

@@ -13,7 +13,7 @@ import (
 // estimators: speeds are formulas, and runs are drawn one by one in their order.
 type play struct {
 	counts []int
-	runs   []int                   // by count
+	runs   []int                   // number of runs at each count
 	speed  func(n float64) float64 // samples/s of an undisturbed run
 	noise  []float64               // standard deviation of a run's logarithm, by count
 	order  string                  // "blocks", "plan", "shuffled"
@@ -23,14 +23,14 @@ type play struct {
 	ramp     float64 // change of the logarithm of the speed from the first run to the last
 	swing    float64 // standard deviation of an AR(1) process, with coefficient 0.8
 	slowPart float64 // share of slow nodes; each run draws its nodes
-	slowBy   float64 // logarithm
+	slowBy   float64 // change of the logarithm of the speed on a slow node
 	hit      float64 // probability that a run is disturbed, independent of its size
 	hitBy    float64
 	tail     bool // Student's t with 3 degrees of freedom instead of the normal distribution
 
 	target bool                    // runs train to a target
-	miss   func(n float64) float64 // chance; nil: none
-	init   float64                 // seconds
+	miss   func(n float64) float64 // probability that a run misses the target; nil: 0
+	init   float64                 // seconds of initialisation
 }
 
 const playSamples = 1e6

@@ -36,7 +36,7 @@ var besides = []struct {
 // is in at least 95 % of the intervals: at counts between the measured ones, and at twice the
 // largest.
 //
-// With -short a tenth of the studies are played.
+// With -short, a tenth of the studies is simulated.
 func TestTruthOfTimes(t *testing.T) {
 	studies := 300
 	if testing.Short() {

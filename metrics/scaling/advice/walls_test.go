@@ -28,7 +28,7 @@ var walls = []struct {
 // If a limit lies just above the measured counts, the time at twice the workers is still in its
 // interval.
 //
-// With -short a tenth of the clusters are played.
+// With -short, a tenth of the clusters is simulated.
 func TestTruthOfWalls(t *testing.T) {
 	clusters := 200
 	if testing.Short() {
