@@ -79,5 +79,9 @@ func Declare(kind string, list ...Measure) (undo func()) {
 	k := KindOf(kind)
 	k.Measures = slices.Concat(k.Measures, list)
 	kinds = append(slices.DeleteFunc(slices.Clone(kinds), func(k Kind) bool { return k.Name == kind }), k)
-	return func() { kinds = before }
+	placed.Store(nil)
+	return func() {
+		kinds = before
+		placed.Store(nil)
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
+	"sync/atomic"
 )
 
 // Coordinates are the sorted names of what distinguishes the values of one run,
@@ -180,9 +181,15 @@ func (m Measure) AcceptsPlace(at map[string]any) bool {
 	return len(at) > 0
 }
 
+// placed caches what Placed returns, because FilterPlaces is called for each run; Declare empties it.
+var placed atomic.Pointer[[]Measure]
+
 // Placed returns the measures with coordinates, of all kinds of workload. A log may
-// state any of them, for any kind of run.
+// state any of them, for any kind of run. Do not modify the list.
 func Placed() []Measure {
+	if list := placed.Load(); list != nil {
+		return *list
+	}
 	var list []Measure
 	byName := func(a, b Kind) int { return strings.Compare(a.Name, b.Name) }
 	for _, kind := range slices.SortedFunc(slices.Values(kinds), byName) {
@@ -192,6 +199,7 @@ func Placed() []Measure {
 			}
 		}
 	}
+	placed.Store(&list)
 	return list
 }
 
@@ -203,7 +211,7 @@ func IsCoordinate(key string) bool {
 // Siblings returns the measures that share m's coordinates, including m, in order of
 // declaration; nil if m has no coordinates.
 func (m Measure) Siblings() []Measure {
-	return slices.DeleteFunc(Placed(), func(other Measure) bool { return other.At != m.At })
+	return slices.DeleteFunc(slices.Clone(Placed()), func(other Measure) bool { return other.At != m.At })
 }
 
 // Frames returns the first measure of each combination of coordinates.
@@ -218,9 +226,11 @@ func Frames() []Measure {
 }
 
 // FilterPlaces returns the places that hold values of measures with m's coordinates.
-func (m Measure) FilterPlaces(places []Place) []Place {
-	beside := m.Siblings()
-	return slices.DeleteFunc(slices.Clone(places), func(p Place) bool {
-		return !slices.ContainsFunc(beside, func(other Measure) bool { _, has := p.Values[other.Name]; return has })
-	})
+func (m Measure) FilterPlaces(places []Place) (list []Place) {
+	for _, p := range places {
+		if slices.ContainsFunc(Placed(), func(other Measure) bool { _, has := p.Values[other.Name]; return has && other.At == m.At }) {
+			list = append(list, p)
+		}
+	}
+	return list
 }
