@@ -155,7 +155,7 @@ func TestJSONReference(t *testing.T) {
 		of      []reflect.Type
 	}{
 		{scaled, []reflect.Type{reflect.TypeFor[scaling.Row](), reflect.TypeFor[scaling.RowSeconds](), reflect.TypeFor[scaling.RowBase]()}},
-		{predicted, []reflect.Type{reflect.TypeFor[predict.Answer](), reflect.TypeFor[predict.Figure](), reflect.TypeFor[predict.Row]()}},
+		{predicted, []reflect.Type{reflect.TypeFor[predict.Answer](), reflect.TypeFor[predict.Estimate](), reflect.TypeFor[predict.Row]()}},
 		{advised, []reflect.Type{reflect.TypeFor[advice.Advice](), reflect.TypeFor[advice.Candidate](), reflect.TypeFor[advice.Estimate](), reflect.TypeFor[advice.Next](), reflect.TypeFor[advice.Limits]()}},
 	} {
 		for _, of := range c.of {

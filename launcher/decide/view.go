@@ -42,10 +42,7 @@ func (s *Study) views(r *Results) ([]View, error) {
 	if r.Contrast != nil {
 		return s.contrasts(r), nil
 	}
-	of := map[string]*scaling.Observation{}
-	for i := range r.Observations {
-		of[r.Observations[i].Run] = &r.Observations[i]
-	}
+	of := scaling.ByRun(r.Observations)
 	var views []View
 	for _, c := range r.Curves {
 		v := View{Points: map[int][]string{}}

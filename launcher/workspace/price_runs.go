@@ -39,10 +39,7 @@ func (t *Tariff) Configurations(observations []scaling.Observation, clock Clock,
 	if err != nil && !errors.As(err, &noBase) { // missing bases do not matter: no value is divided by one
 		return nil, nil, err
 	}
-	byRun := map[string]*scaling.Observation{}
-	for i := range observations {
-		byRun[observations[i].Run] = &observations[i]
-	}
+	byRun := scaling.ByRun(observations)
 	var list []cost.Configuration
 	var warnings []string
 	for _, c := range curves {
@@ -185,25 +182,18 @@ func joules(v *scaling.Observation, seconds *float64, clock Clock) (*float64, st
 	case seconds == nil:
 		return nil, "recorded no time"
 	}
-	j := watts * *seconds
-	return &j, ""
+	return new(watts * *seconds), ""
 }
 
 // Like returns a function that prices other numbers of workers like the runs of a curve, with their parameters,
 // fingerprint and partition.
 func (t *Tariff) Like(c scaling.Curve, observations []scaling.Observation) func(workers, nodes int, seconds float64) (float64, error) {
-	var like *scaling.Observation
-	for i := range observations {
-		for _, p := range c.Points {
-			if slices.ContainsFunc(p.Runs, func(r scaling.RunValues) bool { return r.ID == observations[i].Run }) {
-				like = &observations[i]
-			}
-		}
-	}
+	runs := c.Observed(observations)
 	return func(workers, nodes int, seconds float64) (float64, error) {
-		if like == nil {
+		if len(runs) == 0 {
 			return 0, errors.New("no run has anything to price")
 		}
+		like := runs[len(runs)-1]
 		labels := labels(like)
 		// An import's counts apply to its run only, not to other numbers of workers.
 		delete(labels, "gpus")
@@ -230,8 +220,7 @@ func useOf(workers, nodes int, labels map[string]any) cost.Use {
 	}
 	count := func(label string) *int {
 		if n, ok := labels[label].(int64); ok && n >= 0 && n <= 1<<40 {
-			n := int(n)
-			return &n
+			return new(int(n))
 		}
 		return nil
 	}
@@ -251,8 +240,7 @@ func useOf(workers, nodes int, labels map[string]any) cost.Use {
 	if text, ok := labels["resources.memory"].(string); ok {
 		var each study.Bytes
 		if each.UnmarshalText([]byte(text)) == nil && each > 0 {
-			all := int64(each) * int64(workers)
-			u.MemoryBytes = &all
+			u.MemoryBytes = new(int64(each) * int64(workers))
 		}
 	}
 	u.GPUType, _ = labels["gpu_type"].(string)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/aclements/go-moremath/stats"
+	"gonum.org/v1/gonum/stat/combin"
 )
 
 // This file finds when a value changed over time, and what else changed at that time.
@@ -129,8 +130,7 @@ func pValue(xs, ys []float64) float64 {
 		return 1
 	}
 	n, m := float64(len(xs)), float64(len(ys))
-	lg := func(x float64) float64 { v, _ := math.Lgamma(x + 1); return v }
-	return min(1, 2*math.Exp(lg(n)+lg(m)-lg(n+m)))
+	return min(1, 2/combin.GeneralizedBinomial(n+m, n))
 }
 
 // selfNormalized returns the statistic of Shao & Zhang (J. Am. Stat. Assoc. 105, 2010) for a change

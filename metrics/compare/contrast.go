@@ -327,10 +327,7 @@ func fingerprints(list []scaling.Observation) []fingerprint.Print {
 // places returns the points of a set, identified by all parameters except those in
 // apart.
 func places(list []scaling.Curve, runs []scaling.Observation, apart map[string]bool, f measure.Measure) []place {
-	of := map[string]*scaling.Observation{}
-	for i := range runs {
-		of[runs[i].Run] = &runs[i]
-	}
+	of := scaling.ByRun(runs)
 	var places []place
 	for _, c := range list {
 		var identity strings.Builder

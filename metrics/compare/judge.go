@@ -63,7 +63,7 @@ func judge(a, b place, f measure.Measure, o Options, points int, about nodes) (P
 func incomparable(a, b place, f measure.Measure, o Options) string {
 	sides, name := []place{a, b}, [2]string{"A", "B"}
 	for i, side := range sides {
-		if mixed, _ := fingerprint.Vary(printsOf(side.runs)); mixed != nil && !o.Mix {
+		if mixed, _ := fingerprint.Vary(scaling.Prints(side.runs)); mixed != nil && !o.Mix {
 			facts := make([]string, len(mixed))
 			for k, v := range mixed {
 				facts[k] = v.String()
@@ -116,14 +116,6 @@ func verdict(p float64, xs, ys []float64, f measure.Measure, o Options) Verdict 
 		return Better
 	}
 	return Worse
-}
-
-func printsOf(runs []*scaling.Observation) []fingerprint.Print {
-	p := make([]fingerprint.Print, len(runs))
-	for i, o := range runs {
-		p[i] = o.Fingerprint
-	}
-	return p
 }
 
 // finite replaces missed targets (+Inf) by a number larger than all values. The test uses ranks,

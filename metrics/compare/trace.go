@@ -137,8 +137,7 @@ func divideByGround(samples []Sample, prints []fingerprint.Print) []*ground {
 
 func (s *Segment) compare(before *Segment) {
 	if before.Median > 0 {
-		ratio := s.Median / before.Median
-		s.Ratio = &ratio
+		s.Ratio = new(s.Median / before.Median)
 	}
 	values := func(s *Segment) []float64 {
 		xs := make([]float64, len(s.Samples))
@@ -148,8 +147,7 @@ func (s *Segment) compare(before *Segment) {
 		return xs
 	}
 	if len(s.Samples) >= shortest && len(before.Samples) >= shortest {
-		p := pValue(values(before), values(s))
-		s.P = &p
+		s.P = new(pValue(values(before), values(s)))
 	}
 }
 

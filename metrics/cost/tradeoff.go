@@ -252,8 +252,7 @@ func normalise(rows []Row, list []Configuration, o Options) error {
 		r.CostNormalised = ratio(r.costs, rows[at].costs, i == at, o.Confidence)
 		r.Gain = o.gain(r.merits, rows[at].merits, i == at)
 		if c := r.CostNormalised; c != nil {
-			even := 1 / c.Value
-			r.BreakEven = &even
+			r.BreakEven = new(1 / c.Value)
 		}
 	}
 	return nil

@@ -264,6 +264,15 @@ func Count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
+// List joins words for a sentence: "a, b and c".
+func List(words []string, last string) string {
+	n := len(words) - 1
+	if n < 1 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:n], ", ") + " " + last + " " + words[n]
+}
+
 // Are is Count with its verb: "1 run is", "2 runs are".
 func Are(n int, noun string) string { return Count(n, noun) + plural(n, " is", " are") }
 

@@ -31,7 +31,7 @@ func PredictionSentence(a *predict.Answer) string {
 
 func level(a *predict.Answer) string { return number.ExactPercent(a.Confidence) }
 
-func ofFigure(f *predict.Figure, show func(float64) string) string {
+func ofFigure(f *predict.Estimate, show func(float64) string) string {
 	show = number.Alike(show, f.Value, f.Low, f.High)
 	return show(f.Value) + " [" + show(f.Low) + ", " + show(f.High) + "]"
 }
@@ -86,7 +86,7 @@ func PredictionData(list []*predict.Answer) *table.Table {
 			t.Add(a.Series, layout, r.Workers, "measured", r.Runs, r.GlobalBatch, r.Step, nil, nil, r.Rate, nil, nil, a.Unit, nil, nil, "", "")
 		}
 		cells := []any{a.Series, layout, a.Workers, "predicted", nil, a.GlobalBatch}
-		for _, f := range []*predict.Figure{a.Step, a.Rate} {
+		for _, f := range []*predict.Estimate{a.Step, a.Rate} {
 			if f == nil {
 				cells = append(cells, nil, nil, nil)
 				continue

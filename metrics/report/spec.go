@@ -52,7 +52,7 @@ func Spec(a sensitivity.Answer, how func(at map[string]scaling.Value) string) *t
 	}
 	if n := len(a.Course); n > 0 {
 		t.Notes = append(t.Notes, fmt.Sprintf("Drift: runs with all resources became %s between two blocks (median of %s; %s to %s).",
-			sensitivity.DescribeChange(sensitivity.Middle(a.Course)), number.Count(n, "pair"), sensitivity.DescribeChange(a.Course[0]), sensitivity.DescribeChange(a.Course[n-1])))
+			sensitivity.DescribeChange(scaling.Middle(a.Course)), number.Count(n, "pair"), sensitivity.DescribeChange(a.Course[0]), sensitivity.DescribeChange(a.Course[n-1])))
 	}
 	t.Notes = append(t.Notes, bounds(a)...)
 	for _, n := range a.Next {

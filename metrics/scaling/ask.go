@@ -12,6 +12,7 @@ import (
 	"github.com/maruel/natural"
 
 	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/number"
 )
 
 // This file answers a question about the runs of a study: which measure, along which axis, of which
@@ -31,7 +32,7 @@ type Question struct {
 	Base     string      // position of the base on the axis; "": the smallest of each series
 	Baseline []Condition // conditions that define a baseline, to use instead of a base
 	At       []Condition // conditions on positions within the runs, such as loads; other positions are left out
-	Series   []string    // names of the series to return; nil: all
+	Series   []string    // names of the series to return; empty: all
 	Mix      bool        // see Options
 	// Shown, Confidence and FewRuns have the meaning that they have in Options.
 	Shown      func(measure.Measure) bool
@@ -112,7 +113,7 @@ func Ask(obs []Observation, planned []Planned, q Question) (*Answer, error) {
 	if err != nil && !errors.As(err, &a.NoBase) {
 		return nil, err
 	}
-	if q.Series != nil {
+	if len(q.Series) > 0 {
 		if a.Curves, err = chosen(a.Curves, q.Series); err != nil {
 			return nil, &QuestionError{"series", err}
 		}
@@ -247,11 +248,7 @@ func (a *Answer) keep(planned *[]Planned) {
 		return said && !a.Kind.Like(measure.KindOf(kind))
 	})
 	for _, kind := range slices.Sorted(maps.Keys(others)) {
-		runs := fmt.Sprintf("%d runs", others[kind])
-		if others[kind] == 1 {
-			runs = "1 run"
-		}
-		a.Warnings = append(a.Warnings, fmt.Sprintf("%s of kind %q left out; name a measure with -m to include them", runs, kind))
+		a.Warnings = append(a.Warnings, fmt.Sprintf("%s of kind %q left out; name a measure with -m to include them", number.Count(others[kind], "run"), kind))
 	}
 }
 
@@ -284,11 +281,7 @@ func reported(obs []Observation) []measure.Measure {
 			of[m.Name] = m
 		}
 	}
-	var list []measure.Measure
-	for _, name := range slices.Sorted(maps.Keys(of)) {
-		list = append(list, of[name])
-	}
-	return list
+	return slices.SortedFunc(maps.Values(of), func(a, b measure.Measure) int { return cmp.Compare(a.Name, b.Name) })
 }
 
 // Reported returns the measures that runs report in addition to their kind's, sorted by

@@ -152,16 +152,18 @@ func (a axis) places(list []Value) string {
 	if len(list) == 1 {
 		return a.place(list[0])
 	}
+	if a == Workers {
+		return listed("or", list) + " workers"
+	}
+	return string(a) + "=" + listed("or", list)
+}
+
+func listed(word string, list []Value) string {
 	words := make([]string, len(list))
 	for i, v := range list {
 		words[i] = v.String()
 	}
-	last := len(words) - 1
-	joined := strings.Join(words[:last], ", ") + " or " + words[last]
-	if a == Workers {
-		return joined + " workers"
-	}
-	return string(a) + "=" + joined
+	return number.List(words, word)
 }
 
 // Places formats positions on an axis: "1, 2 and 4 workers", "workload.batch 64".
@@ -188,17 +190,7 @@ func (c Curve) placesInBrief(places ...Value) string {
 }
 
 func placesOf(worker, axis string, places []Value) string {
-	text := ""
-	last := len(places) - 1
-	for i, v := range places {
-		text += v.String()
-		switch {
-		case i < last-1:
-			text += ", "
-		case i < last:
-			text += " and "
-		}
-	}
+	text := listed("and", places)
 	switch {
 	case axis != Workers:
 		return axis + " " + text

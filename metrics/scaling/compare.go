@@ -56,7 +56,6 @@ func Compare(xs, ys []float64, confidence float64) (Comparison, error) {
 		c.WhyNoP = AllEqual
 		return c, nil
 	}
-	p := math.Min(test.P, 1)
-	c.P = &p
+	c.P = new(math.Min(test.P, 1))
 	return c, nil
 }

@@ -74,7 +74,7 @@ func detrend(points [][]made) [][]made {
 	for i, a := range all {
 		sorted[i] = points[a.point][a.run]
 	}
-	block := blocks(sorted)
+	in := blocks(sorted)
 	// Subtract the mean of what is removed, so that the curve is not shifted as a whole.
 	out := make([]float64, len(all))
 	mean := 0.0
@@ -82,7 +82,7 @@ func detrend(points [][]made) [][]made {
 	for i := range all {
 		from := max(0, min(i-window, len(all)-1-2*window))
 		to := min(len(all), from+2*window+1)
-		if b := block[i]; b.to > 0 {
+		if b := in[i]; b.to > 0 {
 			from, to = b.from, b.to
 		}
 		near = near[:0]
@@ -144,14 +144,10 @@ type span struct{ from, to int }
 // was retried later belongs to no block. If that excludes more than a quarter of the blocks, the
 // function returns none.
 func blocks(runs []made) []span {
-	type key struct {
-		study  string
-		repeat int
-	}
-	of := map[key]*span{}
-	count := map[key]int{}
+	of := map[block]*span{}
+	count := map[block]int{}
 	for i, m := range runs {
-		k := key{m.Study, m.Repeat}
+		k := m.block()
 		if of[k] == nil {
 			of[k] = &span{i, i}
 		}

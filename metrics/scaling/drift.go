@@ -248,7 +248,7 @@ func looksAtNodes(runs []TimedRun) (l look, some bool) {
 				without = append(without, x)
 			}
 		}
-		f.Change = median(with)/median(without) - 1
+		f.Change = Middle(with)/Middle(without) - 1
 	}}, len(names) > 0
 }
 
@@ -278,11 +278,5 @@ func slope(runs []TimedRun) float64 {
 			}
 		}
 	}
-	return median(slopes)
-}
-
-func median(xs []float64) float64 {
-	xs = slices.Sorted(slices.Values(xs))
-	n := len(xs)
-	return (xs[(n-1)/2] + xs[n/2]) / 2
+	return Middle(slopes)
 }

@@ -1,6 +1,7 @@
 package scaling
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/busbw"
 	"github.com/scalebench/scalebench/metrics/fingerprint"
 	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/number"
 )
 
 // This file predicts the share of a training's step time that the all-reduce of the gradients
@@ -35,10 +37,7 @@ func PredictExchange(curves []Curve, obs, benchmarks []Observation) {
 			runs = append(runs, b)
 		}
 	}
-	of := make(map[string]*Observation, len(obs))
-	for i := range obs {
-		of[obs[i].Run] = &obs[i]
-	}
+	of := ByRun(obs)
 	for i := range curves {
 		for j := range curves[i].Points {
 			p := &curves[i].Points[j]
@@ -145,16 +144,12 @@ func predict(trained []*Observation, runs []benchmark) *Prediction {
 	if err != nil {
 		return none("%v", err)
 	}
-	count := "1 run"
-	if len(chosen) > 1 {
-		count = fmt.Sprintf("%d runs", len(chosen))
-	}
 	how := fmt.Sprintf("the fit times %.2f to %.2f, from the measured sizes next to it", low, high)
 	if beyond {
 		how = "beyond the measured sizes, so the fit is not corrected"
 	}
 	return &Prediction{Share: &c.Ratio,
-		From: fmt.Sprintf("study %q, %s: one %s of %d bytes, %s", chosen[0].Study, count, reduction, bytes, how)}
+		From: fmt.Sprintf("study %q, %s: one %s of %d bytes, %s", chosen[0].Study, number.Count(len(chosen), "run"), reduction, bytes, how)}
 }
 
 // correction returns the measured time divided by the time from latency and bandwidth at a size.
@@ -188,13 +183,7 @@ func latest(runs []benchmark) []benchmark {
 		return nil
 	}
 	newest := slices.MaxFunc(runs, func(a, b benchmark) int {
-		switch {
-		case a.CreatedUnix < b.CreatedUnix:
-			return -1
-		case a.CreatedUnix > b.CreatedUnix:
-			return 1
-		}
-		return strings.Compare(a.Run, b.Run)
+		return cmp.Or(cmp.Compare(a.CreatedUnix, b.CreatedUnix), cmp.Compare(a.Run, b.Run))
 	}).Study
 	return slices.DeleteFunc(runs, func(r benchmark) bool { return r.Study != newest })
 }

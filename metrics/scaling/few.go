@@ -1,6 +1,10 @@
 package scaling
 
-import "math"
+import (
+	"math"
+
+	"gonum.org/v1/gonum/stat/combin"
+)
 
 // LeastSeparate is the smallest number of runs per point from which separated computes an
 // interval. With 4 runs of each of two equal points, all runs of one are faster than all of the
@@ -27,19 +31,10 @@ func separated(e *Estimate, a, b Sample) bool {
 	}
 	lowA, highA := limits(a.runs)
 	lowB, highB := limits(b.runs)
-	in := Interval{Low: min(lowA/highB, e.Value), High: max(highA/lowB, e.Value), Level: 1 - 2/combinations(n+m, n)}
+	in := Interval{Low: min(lowA/highB, e.Value), High: max(highA/lowB, e.Value), Level: 1 - 2/combin.GeneralizedBinomial(float64(n+m), float64(n))}
 	if !isRate(in.Low) || !isRate(in.High) {
 		return false
 	}
 	e.Interval, e.Why = &in, ""
 	return true
-}
-
-// combinations returns the number of ways to choose k of n.
-func combinations(n, k int) float64 {
-	c := 1.0
-	for i := 1; i <= k; i++ {
-		c *= float64(n-k+i) / float64(i)
-	}
-	return c
 }

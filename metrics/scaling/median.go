@@ -48,10 +48,7 @@ func CensoredMedian(xs []float64, lacking int, better measure.Direction, byNode 
 			return Reach{}, fmt.Errorf("cannot take a median of %g", x)
 		}
 	}
-	if len(xs) == 0 {
-		return Reach{}, nil
-	}
-	return censoredReach(slices.Sorted(slices.Values(xs)), lacking, better, byNode, confidence), nil
+	return reachOf(madeOn(xs, nil), lacking, better, byNode, confidence), nil
 }
 
 // censoredReach is like CensoredMedian for a sample that is sorted and not empty.
@@ -60,20 +57,12 @@ func censoredReach(sorted []float64, lacking int, better measure.Direction, byNo
 		return Reach{Why: lacks(lacking, len(sorted)+lacking)}
 	}
 	in, why := censoredMedian(sorted, lacking, confidence)
-	all := make([]float64, 0, len(sorted)+lacking)
+	all := sorted
 	switch better {
 	case measure.Lower:
-		all = append(all, sorted...)
-		for range lacking {
-			all = append(all, math.Inf(1))
-		}
+		all = slices.Concat(sorted, slices.Repeat([]float64{math.Inf(1)}, lacking))
 	case measure.Higher:
-		for range lacking {
-			all = append(all, math.Inf(-1))
-		}
-		all = append(all, sorted...)
-	default:
-		all = append(all, sorted...)
+		all = slices.Concat(slices.Repeat([]float64{math.Inf(-1)}, lacking), sorted)
 	}
 	if in != nil {
 		return Reach{Median: &Estimate{Value: middle(all), Runs: len(sorted), Interval: in}}

@@ -68,6 +68,31 @@ type Observation struct {
 	Warnings []string
 }
 
+// ByRun returns the observations by the IDs of their runs.
+func ByRun(obs []Observation) map[string]*Observation {
+	of := make(map[string]*Observation, len(obs))
+	for i := range obs {
+		of[obs[i].Run] = &obs[i]
+	}
+	return of
+}
+
+// Observed returns the observations of the curve's runs, in the order of obs.
+func (c Curve) Observed(obs []Observation) (runs []*Observation) {
+	mine := map[string]bool{}
+	for _, p := range c.Points {
+		for _, r := range p.Runs {
+			mine[r.ID] = true
+		}
+	}
+	for i := range obs {
+		if mine[obs[i].Run] {
+			runs = append(runs, &obs[i])
+		}
+	}
+	return runs
+}
+
 // Value returns the run's value of a measure; +Inf means that it missed a target. ok is false if
 // it has no value.
 func (o *Observation) Value(name string) (value float64, ok bool) {

@@ -16,6 +16,14 @@ type made struct {
 	*Observation
 }
 
+// block identifies the runs of one repeat, one of each point.
+type block struct {
+	study  string
+	repeat int
+}
+
+func (m made) block() block { return block{m.Study, m.Repeat} }
+
 // orderNotKnown returns the warning about runs that were imported without their times. For tables,
 // it names the option that can supply the times.
 func orderNotKnown(runs []*Observation) string {

@@ -21,25 +21,21 @@ const alikeAt = 0.02
 // ratio of the medians if some runs are much slower than others. For the same reason it returns
 // nil if runs fall into two groups.
 func paired(a, b []made) []made {
-	type key struct {
-		study  string
-		repeat int
-	}
-	of := map[key]made{}
+	of := map[block]made{}
 	for _, m := range b {
-		of[key{m.Study, m.Repeat}] = m
+		of[m.block()] = m
 	}
 	if len(of) < len(b) {
 		return nil
 	}
-	type block struct {
+	type pair struct {
 		from, to float64
 		a, b     made
 	}
-	var list []block
-	seen := map[key]bool{}
+	var list []pair
+	seen := map[block]bool{}
 	for _, m := range a {
-		k := key{m.Study, m.Repeat}
+		k := m.block()
 		other, both := of[k]
 		switch {
 		case seen[k]:
@@ -50,11 +46,11 @@ func paired(a, b []made) []made {
 			return nil
 		}
 		seen[k] = true
-		list = append(list, block{min(m.BeganUnix, other.BeganUnix), max(m.BeganUnix, other.BeganUnix), m, other})
+		list = append(list, pair{min(m.BeganUnix, other.BeganUnix), max(m.BeganUnix, other.BeganUnix), m, other})
 	}
 	// Select as many disjoint blocks as possible, the one that ends earliest first. A run that
 	// was retried later is in none of them.
-	slices.SortFunc(list, func(a, b block) int { return cmp.Or(cmp.Compare(a.to, b.to), cmp.Compare(b.from, a.from)) })
+	slices.SortFunc(list, func(a, b pair) int { return cmp.Or(cmp.Compare(a.to, b.to), cmp.Compare(b.from, a.from)) })
 	var ratios []made
 	var x, y []float64
 	last := math.Inf(-1)

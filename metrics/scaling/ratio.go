@@ -196,14 +196,14 @@ func divide(a, b Sample, confidence float64) (*Estimate, Refusal) {
 		if again, _ := unbalanced(a, b); again != "" || a.lacking || b.lacking || len(x) < LeastRuns(confidence) {
 			return refuse(why, text)
 		}
-		a.Median, b.Median = medianOfRuns(x, a.byNode, confidence), medianOfRuns(y, b.byNode, confidence)
+		a.Median = reachOf(x, 0, measure.Lower, a.byNode, confidence).Median
+		b.Median = reachOf(y, 0, measure.Lower, b.byNode, confidence).Median
 		if e = quotient(a.Median, b.Median); e == nil || !isRate(e.Value) {
 			return nil, NoGain
 		}
 		e.Adjusted = true
 	}
-	switch {
-	case slices.ContainsFunc(slices.Concat(a.runs, b.runs), func(m made) bool { return m.value <= 0 }):
+	if slices.ContainsFunc(slices.Concat(a.runs, b.runs), func(m made) bool { return m.value <= 0 }) {
 		return refuse(NoGain, zeroValue)
 	}
 	for _, s := range []Sample{a, b} {
@@ -228,7 +228,10 @@ func divideRuns(a, b Sample, confidence float64) (e *Estimate, why Refusal, ok b
 		return nil, "", false
 	}
 	if within := withinRuns(a.runs, b.runs); within != nil {
-		e, why = ofRuns(within, a.byNode || b.byNode, confidence)
+		for i := range within {
+			within[i].value = math.Log(within[i].value)
+		}
+		e, why = ofLogs(within, a.byNode || b.byNode, confidence)
 		return e, why, true
 	}
 	logs := paired(a.runs, b.runs)
@@ -257,14 +260,10 @@ func unbalanced(a, b Sample) (Refusal, string) {
 // these were made later; the common ones come from the same time. It returns nil if repeats are
 // unknown.
 func common(a, b []made) (x, y []made) {
-	type key struct {
-		study  string
-		repeat int
-	}
-	of := func(runs []made) map[key]bool {
-		keys := map[key]bool{}
+	of := func(runs []made) map[block]bool {
+		keys := map[block]bool{}
 		for _, m := range runs {
-			keys[key{m.Study, m.Repeat}] = true
+			keys[m.block()] = true
 		}
 		return keys
 	}
@@ -272,42 +271,10 @@ func common(a, b []made) (x, y []made) {
 	if len(inA) < len(a) || len(inB) < len(b) {
 		return nil, nil
 	}
-	other := func(runs []made, keys map[key]bool) (list []made) {
-		for _, m := range runs {
-			if keys[key{m.Study, m.Repeat}] {
-				list = append(list, m)
-			}
-		}
-		return list
+	other := func(runs []made, keys map[block]bool) []made {
+		return slices.DeleteFunc(slices.Clone(runs), func(m made) bool { return !keys[m.block()] })
 	}
 	return other(a, inB), other(b, inA)
-}
-
-// medianOfRuns returns the median over runs, in which a missed target has the value +Inf. It
-// returns nil if half of the runs miss.
-func medianOfRuns(runs []made, byNode bool, confidence float64) *Estimate {
-	misses := 0
-	values := make([]float64, len(runs))
-	for i, m := range runs {
-		if values[i] = m.value; math.IsInf(m.value, 1) {
-			misses++
-		}
-	}
-	slices.Sort(values)
-	e := medianOf(values, confidence)
-	if byNode {
-		e.byNode(runs, confidence)
-	}
-	return reached(e, misses).Median
-}
-
-// ofRuns returns the median of ratios within runs, with its exact interval.
-func ofRuns(within []made, byNode bool, confidence float64) (*Estimate, Refusal) {
-	logs := slices.Clone(within)
-	for i := range logs {
-		logs[i].value = math.Log(logs[i].value)
-	}
-	return ofLogs(logs, byNode, confidence)
 }
 
 // ofLogs returns the median of ratios that are given by their logarithms, with its exact

@@ -43,23 +43,36 @@ func ReachedOn(xs []float64, nodes [][]string, confidence float64) (Reach, error
 	if err != nil {
 		return Reach{}, err
 	}
-	misses := 0
 	for _, x := range xs {
-		switch {
-		case math.IsInf(x, 1):
-			misses++
-		case math.IsNaN(x) || math.IsInf(x, 0):
+		if math.IsNaN(x) || math.IsInf(x, -1) {
 			return Reach{}, fmt.Errorf("cannot take a median of %g", x)
 		}
 	}
-	if len(xs) == 0 {
-		return Reach{}, nil
+	return reachOf(madeOn(xs, nodes), 0, measure.Lower, nodes != nil, confidence), nil
+}
+
+// reachOf returns the median over runs, of which lacking further ones have no value; see
+// CensoredMedian and ReachedOn.
+func reachOf(runs []made, lacking int, better measure.Direction, byNode bool, confidence float64) Reach {
+	if len(runs) == 0 {
+		return Reach{}
 	}
-	e := medianOf(slices.Sorted(slices.Values(xs)), confidence)
-	if nodes != nil {
-		e.byNode(madeOn(xs, nodes), confidence)
+	misses := 0
+	values := make([]float64, len(runs))
+	for i, m := range runs {
+		if values[i] = m.value; math.IsInf(m.value, 1) {
+			misses++
+		}
 	}
-	return reached(e, misses), nil
+	slices.Sort(values)
+	if lacking > 0 {
+		return censoredReach(values, lacking, better, byNode, confidence)
+	}
+	e := medianOf(values, confidence)
+	if byNode {
+		e.byNode(runs, confidence)
+	}
+	return reached(e, misses)
 }
 
 // ByNode returns the sorted medians of groups of runs, where runs that share a node are in one
@@ -69,7 +82,10 @@ func ByNode(xs []float64, nodes [][]string) []float64 { return groups(madeOn(xs,
 func madeOn(xs []float64, nodes [][]string) []made {
 	runs := make([]made, len(xs))
 	for i, x := range xs {
-		runs[i] = made{x, &Observation{Hosts: nodes[i]}}
+		runs[i] = made{value: x}
+		if nodes != nil {
+			runs[i].Observation = &Observation{Hosts: nodes[i]}
+		}
 	}
 	return runs
 }
@@ -108,29 +124,13 @@ func (s *Summary) Like(values []float64, runs []*Observation, lacking int, bette
 			}
 		}
 	}
-	misses := 0
-	var all []float64
 	for i, x := range values {
 		if f, known := factor[runs[i].Run]; known {
 			x, sample.detrended = x*f, true
 		}
 		sample.runs = append(sample.runs, made{x, runs[i]})
-		if all = append(all, x); math.IsInf(x, 1) {
-			misses++
-		}
 	}
-	if len(all) == 0 {
-		return sample, nil
-	}
-	if lacking > 0 {
-		sample.Median = censoredReach(slices.Sorted(slices.Values(all)), lacking, better, byNode, confidence).Median
-		return sample, nil
-	}
-	e := medianOf(slices.Sorted(slices.Values(all)), confidence)
-	if byNode {
-		e.byNode(sample.runs, confidence)
-	}
-	sample.Median = reached(e, misses).Median
+	sample.Median = reachOf(sample.runs, lacking, better, byNode, confidence).Median
 	return sample, nil
 }
 

@@ -35,10 +35,7 @@ const ranOn = "fingerprint."
 // part that agrees in its other facts. A run that did not record a fact forms a separate part,
 // because it is unknown where it belongs.
 func (s *series) divide() []*series {
-	prints := make([]fingerprint.Print, len(s.runs))
-	for i, o := range s.runs {
-		prints[i] = o.Fingerprint
-	}
+	prints := Prints(s.runs)
 	mixed, _ := fingerprint.Vary(prints)
 	if mixed == nil {
 		return []*series{s}
@@ -289,12 +286,18 @@ func Bounded(obs []Observation) bool {
 // ground returns the facts of the fingerprints that all runs share, and those in which they
 // differ.
 func (s *series) ground() (fingerprint.Print, []fingerprint.Varying) {
-	prints := make([]fingerprint.Print, len(s.runs))
-	for i, o := range s.runs {
-		prints[i] = o.Fingerprint
-	}
+	prints := Prints(s.runs)
 	mixed, _ := fingerprint.Vary(prints)
 	return fingerprint.Common(prints), mixed
+}
+
+// Prints returns the fingerprints of runs.
+func Prints(runs []*Observation) []fingerprint.Print {
+	prints := make([]fingerprint.Print, len(runs))
+	for i, o := range runs {
+		prints[i] = o.Fingerprint
+	}
+	return prints
 }
 
 // separating returns the sorted parameters that separate the runs into series.

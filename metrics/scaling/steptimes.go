@@ -1,6 +1,7 @@
 package scaling
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -40,13 +41,7 @@ func (p *Point) MedianRun() *RunValues {
 		return nil
 	}
 	slices.SortStableFunc(list, func(a, b *RunValues) int {
-		switch x, y := a.Values[measure.Throughput], b.Values[measure.Throughput]; {
-		case x < y:
-			return -1
-		case x > y:
-			return 1
-		}
-		return 0
+		return cmp.Compare(a.Values[measure.Throughput], b.Values[measure.Throughput])
 	})
 	return list[(len(list)-1)/2]
 }

@@ -85,22 +85,7 @@ func (an *analysis) summarise(s *Summary, values []made, lacking int) *Summary {
 		}
 	}
 	slices.Sort(s.Values)
-	if s.Runs == 0 {
-		return s
-	}
-	ranked := slices.Clone(s.Values)
-	for len(ranked) < s.Runs {
-		ranked = append(ranked, math.Inf(1))
-	}
-	if lacking > 0 {
-		s.Reach = censoredReach(ranked, lacking, s.Better, s.byNode, an.confidence)
-		return s
-	}
-	e := medianOf(ranked, an.confidence)
-	if s.byNode {
-		e.byNode(s.made, an.confidence)
-	}
-	s.Reach = reached(e, s.Runs-len(s.Values))
+	s.Reach = reachOf(values, lacking, s.Better, s.byNode, an.confidence)
 	return s
 }
 

@@ -269,11 +269,7 @@ func ranOnWarnings(c *Curve, s *series) []string {
 	for _, v := range c.Mixed {
 		list = append(list, "runs on different hardware or software are mixed: "+v.String())
 	}
-	prints := make([]fingerprint.Print, len(s.runs))
-	for i, o := range s.runs {
-		prints[i] = o.Fingerprint
-	}
-	_, partial := fingerprint.Vary(prints)
+	_, partial := fingerprint.Vary(Prints(s.runs))
 	for _, v := range partial {
 		list = append(list, "some runs did not record what they ran on and are taken to be like the others: "+v.String())
 	}

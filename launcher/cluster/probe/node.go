@@ -92,8 +92,7 @@ func link(name string) Link {
 		return l
 	}
 	if mbit, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && mbit > 0 {
-		bits := mbit * 1_000_000
-		l.BitPerSec = &bits
+		l.BitPerSec = new(mbit * 1_000_000)
 	}
 	return l
 }
@@ -129,8 +128,7 @@ type Trial struct {
 const pythonWait = 3 * time.Minute
 
 func startPython(ctx context.Context, interpreter string) *Trial {
-	s := timed(ctx, interpreter, interpreter, "import sys; print(sys.version.split()[0])")
-	return &s
+	return new(timed(ctx, interpreter, interpreter, "import sys; print(sys.version.split()[0])"))
 }
 
 var moduleName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$`)
@@ -150,8 +148,7 @@ func timed(ctx context.Context, name, interpreter, program string) Trial {
 		s.Error = err.Error()
 		return s
 	}
-	seconds := time.Since(begin).Seconds()
-	s.Version, s.Seconds = strings.TrimSpace(string(out)), &seconds
+	s.Version, s.Seconds = strings.TrimSpace(string(out)), new(time.Since(begin).Seconds())
 	return s
 }
 

@@ -240,16 +240,8 @@ func Advise(c scaling.Curve, obs []scaling.Observation, o Options) (*Advice, err
 	if o.Cost != nil {
 		s.Currency = o.Currency
 	}
-	mine := map[string]bool{}
-	for _, p := range c.Points {
-		for _, r := range p.Runs {
-			mine[r.ID] = true
-		}
-	}
-	for i := range obs {
-		if ob := &obs[i]; mine[ob.Run] {
-			s.runs[ob.Workers] = append(s.runs[ob.Workers], ob)
-		}
+	for _, ob := range c.Observed(obs) {
+		s.runs[ob.Workers] = append(s.runs[ob.Workers], ob)
 	}
 	for _, text := range scaling.DecisiveIn([]scaling.Curve{c}, o.Warnings...) {
 		s.data = append(s.data, decision.Caveat{Kind: decision.Data, Text: text, Changes: true})
@@ -307,8 +299,7 @@ func (s *study) asFigure() {
 		}
 	}
 	if b := s.Base; b != nil && b.Throughput != nil {
-		x := value(*b.Throughput)
-		b.Throughput, b.Unit = &x, m.Unit
+		b.Throughput, b.Unit = new(value(*b.Throughput)), m.Unit
 	}
 }
 
@@ -334,22 +325,6 @@ func (s *study) place() {
 		}
 	}
 	s.oneNode = s.oneNode && several
-}
-
-// globalBatch returns the samples per step of a run: the recorded number, or else the study's
-// batch, which is per worker if scaling is weak. It returns 0 if neither is known.
-func globalBatch(o *scaling.Observation) float64 {
-	if b := scaling.ValueOf(o.Parameters["global_batch"]).Number; b > 0 {
-		return b
-	}
-	b := scaling.ValueOf(o.Parameters["workload.batch"]).Number
-	switch o.Parameters["workload.scaling"] {
-	case "weak":
-		return b * float64(o.Workers)
-	case "strong":
-		return b
-	}
-	return 0
 }
 
 // batchAt returns the global batch for a worker count. A measured count has the batch of its
@@ -384,7 +359,7 @@ func (s *study) batchAt(workers int) float64 {
 func batchesOf(runs []*scaling.Observation, workers int) []float64 {
 	var list []float64
 	for _, o := range runs {
-		if b := globalBatch(o) / float64(workers); b > 0 && !slices.Contains(list, b) {
+		if b := predict.Batch(o) / float64(workers); b > 0 && !slices.Contains(list, b) {
 			list = append(list, b)
 		}
 	}

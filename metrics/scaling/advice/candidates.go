@@ -8,6 +8,7 @@ import (
 
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/scaling/predict"
 )
 
 // candidates lists the worker counts and computes throughput, time, cost and probability of each.
@@ -84,8 +85,7 @@ func (s *study) warnOfNoCost() {
 // that the fitted model predicts, extended to include the measured median.
 func (s *study) borrow(c *Candidate, why string) {
 	if p := s.carried(c.Workers); p != nil {
-		low, high := min(*p.Low, c.Throughput.Value), max(*p.High, c.Throughput.Value)
-		c.Throughput.Low, c.Throughput.High = &low, &high
+		c.Throughput.Low, c.Throughput.High = new(min(*p.Low, c.Throughput.Value)), new(max(*p.High, c.Throughput.Value))
 		if c.Efficiency != nil && c.Efficiency.Low == nil && c.Workers != s.curve.Base.Workers {
 			c.Efficiency = s.efficiency(c.Workers, *c.Throughput)
 		}
@@ -151,11 +151,9 @@ func (s *study) nodes(workers int) *int {
 	}
 	switch {
 	case s.nodeSize > 0:
-		n := (workers + s.nodeSize - 1) / s.nodeSize
-		return &n
+		return new((workers + s.nodeSize - 1) / s.nodeSize)
 	case s.oneNode:
-		n := 1
-		return &n
+		return new(1)
 	}
 	return nil
 }
@@ -177,8 +175,7 @@ func (s *study) efficiency(workers int, p Estimate) *Estimate {
 		base.Low, base.High = &base.Value, &base.Value
 	}
 	e := over(p, base)
-	low, high := *e.Low*share, *e.High*share
-	return &Estimate{e.Value * share, &low, &high}
+	return &Estimate{e.Value * share, new(*e.Low * share), new(*e.High * share)}
 }
 
 // clock collects the time on the training clock outside steps (warm-up and evaluations) from the
@@ -194,13 +191,12 @@ func (s *study) clock() {
 			}
 			seconds, x := o.Known(s.Goal), o.Known(measure.Throughput)
 			samples, _, _ := s.outcome(o)
-			if seconds != nil && x != nil && samples > 0 && *seconds > 0 && *x > 0 && globalBatch(o) < s.lost {
+			if seconds != nil && x != nil && samples > 0 && *seconds > 0 && *x > 0 && predict.Batch(o) < s.lost {
 				runs = append(runs, runOverhead{float64(p.Workers), *seconds - samples / *x, *seconds})
 			}
 		}
 		if len(init) > 0 {
-			m := scaling.Middle(init)
-			s.slowStart = &m
+			s.slowStart = new(scaling.Middle(init))
 		}
 	}
 	s.beside = fitOverhead(runs, s.o.Confidence)
@@ -285,8 +281,7 @@ func (s *study) price(c *Candidate) {
 	}
 	f := Estimate{Value: of(c.Seconds.Value)}
 	if c.Seconds.High != nil {
-		low, high := of(*c.Seconds.Low), of(*c.Seconds.High)
-		f.Low, f.High = &low, &high
+		f.Low, f.High = new(of(*c.Seconds.Low)), new(of(*c.Seconds.High))
 	}
 	if err != nil {
 		c.Why = append(c.Why, "cost: "+err.Error())
@@ -322,8 +317,7 @@ func over(a, b Estimate) *Estimate {
 		return f
 	}
 	low := f.Value * math.Exp(-math.Hypot(math.Log(a.Value / *a.Low), math.Log(*b.High/b.Value)))
-	high := f.Value * math.Exp(math.Hypot(math.Log(*a.High/a.Value), math.Log(b.Value / *b.Low)))
-	f.Low, f.High = &low, &high
+	f.Low, f.High = &low, new(f.Value*math.Exp(math.Hypot(math.Log(*a.High/a.Value), math.Log(b.Value / *b.Low))))
 	return f
 }
 
@@ -335,8 +329,7 @@ func sum(a, b Estimate) *Estimate {
 		return f
 	}
 	low := f.Value - math.Hypot(a.Value-*a.Low, b.Value-*b.Low)
-	high := f.Value + math.Hypot(*a.High-a.Value, *b.High-b.Value)
-	f.Low, f.High = &low, &high
+	f.Low, f.High = &low, new(f.Value+math.Hypot(*a.High-a.Value, *b.High-b.Value))
 	return f
 }
 
@@ -344,8 +337,7 @@ func sum(a, b Estimate) *Estimate {
 func (f Estimate) plus(seconds float64) *Estimate {
 	g := Estimate{Value: f.Value + seconds}
 	if f.Low != nil {
-		low, high := *f.Low+seconds, *f.High+seconds
-		g.Low, g.High = &low, &high
+		g.Low, g.High = new(*f.Low+seconds), new(*f.High+seconds)
 	}
 	return &g
 }

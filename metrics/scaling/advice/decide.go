@@ -115,14 +115,12 @@ func (s *study) likely(c *Candidate) {
 	c.KeepsOn = c.Keeps
 	if q := s.keeps(still); c.Keeps != nil && q != nil {
 		none := math.Pow(1-newLimit, math.Log2(float64(c.Workers)/float64(s.law.Largest())))
-		p := none**c.Keeps + (1-none)**q
-		c.Keeps = &p
+		c.Keeps = new(none**c.Keeps + (1-none)**q)
 	}
 	for _, f := range []struct{ own, still *Estimate }{{c.Throughput, still.Throughput}, {c.Efficiency, still.Efficiency},
 		{c.Training, still.Training}, {c.Seconds, still.Seconds}, {c.Cost, still.Cost}} {
 		if f.own != nil && f.still != nil && f.own.Low != nil && f.still.Low != nil {
-			low, high := min(*f.own.Low, *f.still.Low), max(*f.own.High, *f.still.High)
-			f.own.Low, f.own.High = &low, &high
+			f.own.Low, f.own.High = new(min(*f.own.Low, *f.still.Low)), new(max(*f.own.High, *f.still.High))
 		}
 	}
 }

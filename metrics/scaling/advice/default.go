@@ -70,8 +70,7 @@ func (s *study) take(r decision.Result, count func(option int) int) {
 	s.Provisional, s.Probability = r.Provisional, r.Probability
 	s.Caveats = append(s.Caveats, r.Caveats...)
 	if r.Chosen >= 0 {
-		n := count(r.Chosen)
-		s.Workers = &n
+		s.Workers = new(count(r.Chosen))
 	}
 	for _, c := range r.Undecided {
 		s.Undecided = append(s.Undecided, Contender{count(c.Option), c.Probability})

@@ -41,8 +41,8 @@ func (c *carrier) at(workers int) (*Estimate, error) {
 	if err != nil {
 		return nil, err
 	}
-	low, high := batch/e.High, batch/e.Low
-	return &Estimate{batch / e.Value, &low, &high}, nil
+	e = e.Rate(batch)
+	return &Estimate{e.Value, &e.Low, &e.High}, nil
 }
 
 // carried returns the throughput that the trusted model predicts for a worker count; nil if there
@@ -104,8 +104,7 @@ func (s *study) fit() error {
 	}
 	s.law, s.Law = s.sketch.law, s.sketch.law.Terms()
 	if h := s.law.HoldOut; h != nil {
-		off := h.Measured/h.Predicted.Value - 1
-		s.HoldOut = &off
+		s.HoldOut = new(h.Measured/h.Predicted.Value - 1)
 	}
 	s.edge = s.carried(s.law.Largest())
 	if _, err := s.sketch.at(2 * s.law.Largest()); errors.As(err, &refusal) {

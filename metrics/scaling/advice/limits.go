@@ -1,6 +1,7 @@
 package advice
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -73,8 +74,7 @@ func (s *study) limits() {
 		base, err := s.conv.Predict(s.batchAt(s.curve.Base.Workers))
 		here, err2 := s.conv.Predict(s.batchAt(n))
 		if err == nil && err2 == nil {
-			extra := here.Value/base.Value - 1
-			l.ExtraSamples = &extra
+			l.ExtraSamples = new(here.Value/base.Value - 1)
 		}
 	}
 	l.say(s)
@@ -118,7 +118,7 @@ func (l *Limits) say(s *study) {
 		}
 		return
 	}
-	slices.SortStableFunc(known, func(a, b part) int { return compare(*b.share, *a.share) })
+	slices.SortStableFunc(known, func(a, b part) int { return cmp.Compare(*b.share, *a.share) })
 	if *known[0].share < small {
 		l.sentence = at + "no measured part of the step time costs " + percent(small) + " or more."
 		return
@@ -129,14 +129,4 @@ func (l *Limits) say(s *study) {
 		l.sentence += " and " + fmt.Sprintf(known[1].text, percent(*known[1].share))
 	}
 	l.sentence += "."
-}
-
-func compare(a, b float64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }

@@ -52,8 +52,7 @@ func (m *misses) chance(batch float64) *Estimate {
 		return nil
 	}
 	if m.all[batch] > 0 {
-		e := m.share(batch)
-		return &e
+		return new(m.share(batch))
 	}
 	const lowest, highest, steepest, step = -8, 8, 8, 0.25 // ranges of the logit and the slope
 	var likelihood []float64                               // at each logit, the largest over all slopes

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/mathext"
+	"gonum.org/v1/gonum/stat/combin"
 
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
@@ -105,8 +106,7 @@ func (p pair) comparison() decision.Comparison {
 	price := math.Pow(kneeGain, -p.doublings) * p.success.Value
 	c := decision.Comparison{Value: p.Estimate.Value * price, Caveat: p.doubt, Overlaps: p.overlaps}
 	if p.speed != nil {
-		b := p.speed.Times(p.success).Scale(math.Pow(kneeGain, -p.doublings))
-		c.Belief = &b
+		c.Belief = new(p.speed.Times(p.success).Scale(math.Pow(kneeGain, -p.doublings)))
 	}
 	return c
 }
@@ -145,12 +145,7 @@ func (s *study) success(a, b *scaling.Point) decision.Belief {
 // fisher returns the two-sided p-value of Fisher's exact test for the hypothesis that k of n and
 // l of m have the same probability.
 func fisher(k, n, l, m int) float64 {
-	log := func(n, k int) float64 { // logarithm of the binomial coefficient
-		a, _ := math.Lgamma(float64(n + 1))
-		b, _ := math.Lgamma(float64(k + 1))
-		c, _ := math.Lgamma(float64(n - k + 1))
-		return a - b - c
-	}
+	log := func(n, k int) float64 { return combin.LogGeneralizedBinomial(float64(n), float64(k)) }
 	all := k + l
 	chance := func(k int) float64 { return math.Exp(log(n, k) + log(m, all-k) - log(n+m, all)) }
 	own, p := chance(k), 0.0

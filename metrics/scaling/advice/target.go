@@ -1,6 +1,7 @@
 package advice
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -71,7 +72,7 @@ func (s *study) converge() error {
 		return nil
 	}
 	slices.SortFunc(reached, func(a, b predict.ToTarget) int {
-		return 2*compare(a.Batch, b.Batch) + compare(a.Samples, b.Samples)
+		return cmp.Or(cmp.Compare(a.Batch, b.Batch), cmp.Compare(a.Samples, b.Samples))
 	})
 	var err error
 	s.conv, err = predict.FitConvergence(reached, s.o.Confidence)
@@ -93,7 +94,7 @@ func (s *study) outcomes() (reached []predict.ToTarget, silent bool) {
 				misses++
 			}
 			silent = silent || did && samples == 0
-			batch := globalBatch(o)
+			batch := predict.Batch(o)
 			if batch == 0 {
 				batchless = true
 				continue
@@ -156,7 +157,7 @@ func (s *study) outcome(o *scaling.Observation) (samples float64, reached, known
 		switch {
 		case !is || !s.Target.Reached(x):
 		case e.Samples < 0:
-			return float64(e.Step) * globalBatch(o), true, true
+			return float64(e.Step) * predict.Batch(o), true, true
 		default:
 			return float64(e.Samples), true, true
 		}

@@ -76,8 +76,7 @@ func (s *study) measuredTime(c *Candidate, t *scaling.Summary) *Estimate {
 	}
 	why := "time: " + t.Median.Why
 	if g := s.modelled(c); g != nil && g.Low != nil && s.law != nil {
-		low, high := min(*g.Low, f.Value), max(*g.High, f.Value)
-		f.Low, f.High = &low, &high
+		f.Low, f.High = new(min(*g.Low, f.Value)), new(max(*g.High, f.Value))
 		why += "; the interval is that of samples over throughput"
 	}
 	c.Why = append(c.Why, why)
@@ -100,8 +99,7 @@ func (s *study) modelled(c *Candidate) *Estimate {
 		sigma := s.conv.Scatter()
 		steps.Value *= later(m.Value, sigma)
 		if steps.Low != nil {
-			low, high := *steps.Low*later(*m.Low, sigma), *steps.High*later(*m.High, sigma)
-			steps.Low, steps.High = &low, &high
+			steps.Low, steps.High = new(*steps.Low*later(*m.Low, sigma)), new(*steps.High*later(*m.High, sigma))
 		}
 	}
 	return sum(*steps, s.beside.predict(float64(c.Workers), steps.Value))

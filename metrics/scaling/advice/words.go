@@ -102,12 +102,6 @@ func allowed(x float64, currency string) string {
 	return number.Exact(x) + " " + currency
 }
 
-// list joins words: "a", "a and b", "a, b and c".
-func list(words []string) string {
-	if len(words) < 2 {
-		return strings.Join(words, "")
-	}
-	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
-}
+func list(words []string) string { return number.List(words, "and") }
 
 func percent(x float64) string { return number.Short(100*x, 3) + " %" }

@@ -181,8 +181,7 @@ func answer(c scaling.Curve, measured []carried, why string, load Load, limit st
 		if hour, err := price(a.Replicas); err != nil {
 			a.Caveats = append(a.Caveats, "No cost: "+err.Error()+".")
 		} else {
-			million := hour / 3600 / load.Rate * 1e6
-			a.CostPerHour, a.CostPerMillion = &hour, &million
+			a.CostPerHour, a.CostPerMillion = &hour, new(hour/3600/load.Rate*1e6)
 		}
 	}
 	return a

@@ -17,13 +17,6 @@ type Question struct {
 	Confidence  float64 // confidence level of intervals; 0 means 0.95
 }
 
-// Figure is a value with its interval.
-type Figure struct {
-	Value float64 `json:"value"`
-	Low   float64 `json:"low"`
-	High  float64 `json:"high"`
-}
-
 // Row holds the measurements at one worker count.
 type Row struct {
 	Workers     int      `json:"workers"`
@@ -39,16 +32,16 @@ type Answer struct {
 	Layout      map[string]any `json:"layout"` // values of the layout's keys; never null
 	Workers     int            `json:"workers"`
 	GlobalBatch *float64       `json:"global_batch"` // samples per step; null: unknown
-	Step        *Figure        `json:"step_seconds"` // null: refused, or the batch is unknown
-	Rate        *Figure        `json:"rate"`         // null: refused
+	Step        *Estimate      `json:"step_seconds"` // null: refused, or the batch is unknown
+	Rate        *Estimate      `json:"rate"`         // null: refused
 	Unit        string         `json:"rate_unit"`    // "samples/s", "tokens/s"
 	Confidence  float64        `json:"confidence"`   // confidence level of the intervals, a fraction
 	Measured    []Row          `json:"measured"`     // ascending by workers; never null
 	// HeldOut is the prediction for the largest measured worker count from the smaller counts
 	// alone. HoldOut is its relative error, as a fraction of the measured rate. Both are null
 	// with two counts.
-	HeldOut *Figure  `json:"held_out"` // rate
-	HoldOut *float64 `json:"hold_out"`
+	HeldOut *Estimate `json:"held_out"` // rate
+	HoldOut *float64  `json:"hold_out"`
 	// Memory is the largest measured memory of a worker; null: unknown.
 	Memory        *float64 `json:"memory_bytes"`
 	MemoryMeasure string   `json:"memory_measure"` // name of the measure that Memory is; "" if it is unknown
@@ -101,7 +94,7 @@ func Ask(s *Series, q Question) (*Answer, error) {
 		if h := l.HoldOut; h != nil {
 			off, last := h.Measured/h.Predicted.Value-1, s.Counts[len(s.Counts)-1]
 			a.HoldOut = &off
-			a.HeldOut = &Figure{last.Batch / h.Predicted.Value, last.Batch / h.Predicted.High, last.Batch / h.Predicted.Low}
+			a.HeldOut = new(h.Predicted.Rate(last.Batch))
 		}
 		e, err = l.Predict(q.Workers, batch)
 	}
@@ -112,9 +105,9 @@ func Ask(s *Series, q Question) (*Answer, error) {
 	case err != nil:
 		return nil, err
 	default:
-		a.Rate = &Figure{batch / e.Value, batch / e.High, batch / e.Low}
+		a.Rate = new(e.Rate(batch))
 		if !s.Relative {
-			a.Step = &Figure{e.Value, e.Low, e.High}
+			a.Step = &e
 		}
 	}
 	return a, nil
@@ -122,7 +115,7 @@ func Ask(s *Series, q Question) (*Answer, error) {
 
 // Band returns predicted rates for plots. It covers the worker counts from the smallest
 // measured count to the largest that can be predicted, at most upto.
-func Band(s *Series, confidence float64, upto int) (workers []int, rates []Figure, err error) {
+func Band(s *Series, confidence float64, upto int) (workers []int, rates []Estimate, err error) {
 	l, err := Fit(s.Study, confidence)
 	if err != nil {
 		return nil, nil, err
@@ -137,7 +130,7 @@ func Band(s *Series, confidence float64, upto int) (workers []int, rates []Figur
 			break
 		}
 		workers = append(workers, n)
-		rates = append(rates, Figure{batch / e.Value, batch / e.High, batch / e.Low})
+		rates = append(rates, e.Rate(batch))
 	}
 	return workers, rates, nil
 }

@@ -41,12 +41,6 @@ type measuredBatch struct {
 	runs           float64
 }
 
-// Samples is a predicted number of samples to the target, with its interval. The interval is
-// NaN if there are too few runs.
-type Samples struct {
-	Value, Low, High float64
-}
-
 // batchLaw is one formula for the samples to the target, a·first(B) + b·second(B), fitted by
 // least squares of relative errors. a and b are not negative.
 type batchLaw struct {
@@ -240,31 +234,31 @@ func (c *Convergence) Batches() []float64 {
 
 // Predict returns the samples needed to reach the target at a global batch. For a measured
 // batch it is the mean of its runs. For another batch it returns an error if only one batch was
-// measured, or beyond 4 times the largest.
-func (c *Convergence) Predict(batch float64) (Samples, error) {
+// measured, or beyond 4 times the largest. The interval is NaN if there are too few runs.
+func (c *Convergence) Predict(batch float64) (Estimate, error) {
 	if own := c.perBatch[batch]; own != nil {
 		return ownSamples(own, c.level), nil
 	}
 	largest := c.batches[len(c.batches)-1].batch
 	switch {
 	case !(batch > 0):
-		return Samples{}, fmt.Errorf("a batch of %g; give 1 or more", batch)
+		return Estimate{}, fmt.Errorf("a batch of %g; give 1 or more", batch)
 	case len(c.batches) < 2:
-		return Samples{}, &Refusal{Why: fmt.Sprintf("all runs that reached the target had a global batch of %g, which says nothing about %g", largest, batch)}
+		return Estimate{}, &Refusal{Why: fmt.Sprintf("all runs that reached the target had a global batch of %g, which says nothing about %g", largest, batch)}
 	case batch > farthestBatch*largest:
-		return Samples{}, &Refusal{Why: fmt.Sprintf("a global batch of %g is more than %d times the largest that reached the target, %g", batch, farthestBatch, largest)}
+		return Estimate{}, &Refusal{Why: fmt.Sprintf("a global batch of %g is more than %d times the largest that reached the target, %g", batch, farthestBatch, largest)}
 	case batch > largest && c.refused != "":
-		return Samples{}, &Refusal{Why: c.refused}
+		return Estimate{}, &Refusal{Why: c.refused}
 	}
 	return c.carry(batch), nil
 }
 
 // carry returns the median over the formulas, weighted by their likelihoods. The interval
 // includes the intervals of all formulas that the runs do not rule out.
-func (c *Convergence) carry(batch float64) Samples {
+func (c *Convergence) carry(batch float64) Estimate {
 	var runs float64
 	var values []weighted
-	s := Samples{Low: math.Inf(1), High: 0}
+	s := Estimate{Low: math.Inf(1), High: 0}
 	for _, b := range c.batches {
 		runs += b.runs
 	}
@@ -299,7 +293,7 @@ func (c *Convergence) carry(batch float64) Samples {
 type weighted struct{ value, weight float64 }
 
 // ownSamples returns the mean of the runs of one batch with its t interval.
-func ownSamples(xs []float64, level float64) Samples {
+func ownSamples(xs []float64, level float64) Estimate {
 	var mean, squares float64
 	for _, x := range xs {
 		mean += x / float64(len(xs))
@@ -307,7 +301,7 @@ func ownSamples(xs []float64, level float64) Samples {
 	for _, x := range xs {
 		squares += (x - mean) * (x - mean)
 	}
-	s := Samples{Value: mean, Low: math.NaN(), High: math.NaN()}
+	s := Estimate{Value: mean, Low: math.NaN(), High: math.NaN()}
 	if n := float64(len(xs)); n > 1 {
 		half := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Quantile((1+level)/2) * math.Sqrt(squares/(n-1)/n)
 		s.Low, s.High = max(mean-half, mean/10), mean+half

@@ -79,9 +79,16 @@ type Refusal struct {
 
 func (r *Refusal) Error() string { return "not predicted: " + r.Why }
 
-// Estimate is a step time in seconds and its interval.
+// Estimate is a predicted value, such as a step time in seconds, with its interval.
 type Estimate struct {
-	Value, Low, High float64
+	Value float64 `json:"value"`
+	Low   float64 `json:"low"`
+	High  float64 `json:"high"`
+}
+
+// Rate converts a step time to the rate of a global batch.
+func (e Estimate) Rate(batch float64) Estimate {
+	return Estimate{batch / e.Value, batch / e.High, batch / e.Low}
 }
 
 // HoldOut compares the measured step time at the largest count with its prediction from the

@@ -130,7 +130,7 @@ var memories = []string{"reserved_memory", "allocated_memory", "used_memory"}
 // figure is the measure that replaces the throughput in obs; nil: the throughput itself. It need
 // not count samples, so only ratios of it can be predicted.
 func NewSeries(c scaling.Curve, obs []scaling.Observation, kind string, figure *measure.Measure) (*Series, error) {
-	runs := runsOf(c, obs)
+	runs := c.Observed(obs)
 	s := &Series{Name: c.Series, Values: map[string]any{}, Unit: measure.RateUnit(c.Sample)}
 	s.Layout = Layout{Replica: 1, Stages: 1, Virtual: 1}
 	if len(runs) == 0 {
@@ -162,22 +162,6 @@ func NewSeries(c scaling.Curve, obs []scaling.Observation, kind string, figure *
 	slices.SortFunc(s.Counts, func(a, b Count) int { return a.Workers - b.Workers })
 	s.setGrowth(kind)
 	return s, nil
-}
-
-// runsOf returns the observations of a curve's runs.
-func runsOf(c scaling.Curve, obs []scaling.Observation) (runs []*scaling.Observation) {
-	mine := map[string]bool{}
-	for _, p := range c.Points {
-		for _, r := range p.Runs {
-			mine[r.ID] = true
-		}
-	}
-	for i := range obs {
-		if mine[obs[i].Run] {
-			runs = append(runs, &obs[i])
-		}
-	}
-	return runs
 }
 
 // setLayout reads the layout from a run's parameters.

@@ -2,7 +2,6 @@ package sensitivity
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
@@ -77,7 +76,7 @@ func boundOf(runs, reference []*scaling.Observation) Bound {
 		}
 	}
 	if missing != nil {
-		return Bound{Why: "not recorded: " + list(missing) + ". Telemetry has " + list(telemetered) + " of runs of ten seconds and more; data_wait is of programs that report their steps"}
+		return Bound{Why: "not recorded: " + number.List(missing, "and") + ". Telemetry has " + number.List(telemetered, "and") + " of runs of ten seconds and more; data_wait is of programs that report their steps"}
 	}
 	return Bound{Why: fmt.Sprintf("%s, steps wait for data %s of their time, and hardly any task for storage: what prepares the data is the limit", cpus, number.Percent(wait))}
 }
@@ -94,21 +93,7 @@ func middle(runs []*scaling.Observation, name string) (value float64, ok bool) {
 	if len(values) == 0 || 2*len(values) < len(runs) {
 		return 0, false
 	}
-	slices.Sort(values)
-	n := len(values)
-	return (values[(n-1)/2] + values[n/2]) / 2, true
-}
-
-func list(words []string) string {
-	text := words[0]
-	for i, w := range words[1:] {
-		if i == len(words)-2 {
-			text += " and " + w
-		} else {
-			text += ", " + w
-		}
-	}
-	return text
+	return scaling.Middle(values), true
 }
 
 // observed returns the observations of a point's runs.

@@ -61,16 +61,10 @@ func (a *Answer) drifts() {
 	if n < 2 || a.Course[0] < 0 && a.Course[n-1] > 0 {
 		return
 	}
-	if change := Middle(a.Course); math.Abs(change) >= a.Epsilon {
+	if change := scaling.Middle(a.Course); math.Abs(change) >= a.Epsilon {
 		a.Warnings = append(a.Warnings, fmt.Sprintf("drift: runs with all resources became %s between two blocks, by the %s (median of %s, all in one direction); verdicts near the permitted loss of %s are uncertain",
 			DescribeChange(change), a.Measure.Title, number.Count(n, "pair"), number.ExactPercent(a.Epsilon)))
 	}
-}
-
-// Middle returns the median of sorted values.
-func Middle(sorted []float64) float64 {
-	n := len(sorted)
-	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
 // DescribeChange describes a change: "2.0 % better".

@@ -169,10 +169,9 @@ func Analyse(obs []scaling.Observation, o Options) ([]Answer, error) {
 	// Put all combinations on one axis, so that ratios, blocks, drift and nodes are handled
 	// as for every curve.
 	joined := make([]scaling.Observation, len(obs))
-	byRun := map[string]*scaling.Observation{}
+	byRun := scaling.ByRun(obs)
 	at := map[string]map[string]scaling.Value{} // by the combination's name
 	for i, run := range obs {
-		byRun[run.Run] = &obs[i]
 		combination := combinationOf(run.Parameters, o.Factors)
 		parameters := maps.Clone(run.Parameters)
 		for _, key := range o.Factors {
@@ -254,9 +253,8 @@ func nameOf(at map[string]scaling.Value, factors []string) string {
 
 // answer computes the answer for one series.
 func answer(c scaling.Curve, runs map[string]*scaling.Observation, at map[string]map[string]scaling.Value, reference string, o Options) Answer {
-	certain := 1.0
 	a := Answer{Series: c.Series, Parameters: c.Parameters, Measure: o.Measure, Epsilon: o.Epsilon, Warnings: slices.Concat(c.FingerprintWarnings, c.DriftWarnings), keys: o.Factors,
-		Reference: Allocation{At: at[reference], Verdict: Enough, Keeps: &certain}}
+		Reference: Allocation{At: at[reference], Verdict: Enough, Keeps: new(1.0)}}
 	measured := map[string]*Allocation{}
 	var full, all []*scaling.Observation // the reference's runs, and the series'
 	for i := range c.Points {
