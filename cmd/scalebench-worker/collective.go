@@ -16,13 +16,11 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/scalebench/scalebench/cmd/version"
 	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/native/collective"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/world"
-	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
@@ -58,23 +56,8 @@ func collectiveCommand() *cli.Command {
 
 // measureCollectives runs one rank of the benchmark.
 func measureCollectives(c *cli.Context) error {
-	p, err := openProgram()
-	if err != nil {
-		return err
-	}
-	defer p.events.Close()
-	ctx, stop := untilSignal(c)
-	defer stop()
-	w := p.point.Workload.Collective
-	group, joinError := p.join(ctx, transports[w.Backend])
-	events, err := p.writer()
-	if err == nil {
-		err = joinError
-	}
-	if err == nil {
-		err = benchmark(ctx, p, group, events, c.Bool("json"))
-	}
-	return endGroup(ctx, "collective", group, events, err)
+	transport := func(p study.Point) collective.Transport { return transports[p.Workload.Collective.Backend] }
+	return runMember(c, "collective", transport, func(ctx context.Context, m *member) error { return benchmark(ctx, m, c.Bool("json")) })
 }
 
 // transports maps each host backend to the transport of its ranks' group; other backends leave the choice to
@@ -83,9 +66,9 @@ var transports = map[string]collective.Transport{"tcp": collective.TCP, "shm": c
 
 // benchmark measures what the point lists. Rank 0 records each result at once, so that results before an
 // unplanned end are kept.
-func benchmark(ctx context.Context, p *program, g *collective.Group, events *metrics.Writer, asJSON bool) (err error) {
-	w := p.point.Workload.Collective
-	backend, err := openBackend(ctx, w.Backend, g, p.world)
+func benchmark(ctx context.Context, m *member, asJSON bool) (err error) {
+	w, g := m.point.Workload.Collective, m.group
+	backend, err := openBackend(ctx, w.Backend, g, m.world)
 	if err != nil {
 		return err
 	}
@@ -94,11 +77,11 @@ func benchmark(ctx context.Context, p *program, g *collective.Group, events *met
 	}); ok {
 		defer func() { err = e.End(ctx, err) }()
 	}
-	versions := map[string]string{"go": runtime.Version(), "scalebench": version.String()}
+	versions := map[string]string{}
 	if v, ok := backend.(interface{ Versions() map[string]string }); ok {
 		maps.Copy(versions, v.Versions())
 	}
-	if err := events.Write(metrics.Event{Environment: &metrics.Environment{Threads: min(runtime.GOMAXPROCS(0), max(p.point.Resources.CPUsPerWorker, 1)), Versions: versions}}); err != nil {
+	if err := m.environment(m.cores(), versions); err != nil {
 		return err
 	}
 	o := collective.BenchOptions{MinBytes: int64(w.MinBytes), MaxBytes: int64(w.MaxBytes), Warmup: w.WarmupIterations, Iterations: w.Iterations}
@@ -107,7 +90,7 @@ func benchmark(ctx context.Context, p *program, g *collective.Group, events *met
 	}
 	if d, ok := backend.(interface{ TimingCaveats() []string }); ok && g.Rank() == 0 {
 		for _, text := range d.TimingCaveats() {
-			if err := events.Write(metrics.Event{Note: &metrics.Note{Text: text}}); err != nil {
+			if err := m.note(text); err != nil {
 				return err
 			}
 		}
@@ -121,7 +104,7 @@ func benchmark(ctx context.Context, p *program, g *collective.Group, events *met
 			return nil
 		}
 		for _, f := range r.Figures() {
-			if err := events.Write(metrics.Event{Figure: &f}); err != nil {
+			if err := m.figure(f); err != nil {
 				return fmt.Errorf("writing events: %w", err)
 			}
 		}
@@ -139,32 +122,6 @@ func openBackend(ctx context.Context, name string, g *collective.Group, w world.
 		return openNCCL(ctx, g, w)
 	}
 	return collective.NewHostTransport(name, g), nil
-}
-
-// endGroup tells the other ranks and the event file how the benchmark ended.
-func endGroup(ctx context.Context, what string, g *collective.Group, events *metrics.Writer, err error) error {
-	if g != nil {
-		if err != nil {
-			g.Abort(err)
-		}
-		_ = g.Close() // all relevant data has arrived
-	}
-	if events == nil {
-		return err
-	}
-	stop := metrics.Stop{Status: metrics.StopDone}
-	switch {
-	case err != nil && ctx.Err() != nil:
-		stop.Status, stop.Cause = metrics.StopInterrupted, context.Cause(ctx).Error()
-	case err != nil:
-		stop.Status, stop.Cause = metrics.StopFailed, err.Error()
-		// A write error would reappear in the next write.
-		_ = events.Write(metrics.Event{Error: &metrics.Error{Where: what, Message: err.Error()}})
-	}
-	if e := events.Write(metrics.Event{Stop: &stop}); e != nil {
-		return errors.Join(err, fmt.Errorf("writing events: %w", e))
-	}
-	return err
 }
 
 // measureByHand starts the ranks of a benchmark on this host, like in a study's run, in a

@@ -15,14 +15,11 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/scalebench/scalebench/cmd/version"
-	"github.com/scalebench/scalebench/launcher/native/collective"
 	"github.com/scalebench/scalebench/launcher/native/train"
 	"github.com/scalebench/scalebench/launcher/native/train/cpu/simd"
 	"github.com/scalebench/scalebench/launcher/preprocess"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/world"
-	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
@@ -32,33 +29,16 @@ func init() {
 
 // preprocessSamples runs one rank of a preprocessing workload.
 func preprocessSamples(c *cli.Context) error {
-	p, err := openProgram()
-	if err != nil {
-		return err
-	}
-	defer p.events.Close()
-	ctx, stop := untilSignal(c)
-	defer stop()
-	r := &preprocessing{program: p, asked: p.point.Workload.Preprocess}
-	// Use TCP, since waiting in shared memory takes CPU time from the threads.
-	r.group, err = p.join(ctx, collective.TCP)
-	events, failed := p.writer()
-	if err == nil {
-		err = failed
-	}
-	if err == nil {
-		r.events = events
-		err = r.run(ctx)
-	}
-	return endGroup(ctx, "preprocess", r.group, events, err)
+	return runMember(c, "preprocess", overTCP, func(ctx context.Context, m *member) error {
+		r := &preprocessing{member: m, asked: m.point.Workload.Preprocess}
+		return r.run(ctx)
+	})
 }
 
 // A preprocessing is one rank of the workload.
 type preprocessing struct {
-	*program
+	*member
 	asked   study.Preprocess
-	events  *metrics.Writer
-	group   *collective.Group
 	threads int
 	cpus    int // CPUs of this rank
 	decoder func() (preprocess.Decoder, error)
@@ -74,15 +54,6 @@ type preprocessing struct {
 	classes *preprocess.Classes
 	last    preprocess.Learnt // result of this rank's last pass
 	losses  []float64         // over all ranks, of each pass so far
-}
-
-// phase records what the run does from now on.
-func (r *preprocessing) phase(text string) error {
-	if r.world.Rank > 0 {
-		return nil
-	}
-	fmt.Println(text) // into the log
-	return r.events.Write(metrics.Event{Phase: &metrics.Phase{Text: text}})
 }
 
 // run prepares all samples as often as requested, and reports.
@@ -137,7 +108,7 @@ func (r *preprocessing) run(ctx context.Context) (err error) {
 func (r *preprocessing) describe() error {
 	// Runs that used different object stores do not count as repeats. For a source in a folder,
 	// object_store is "".
-	versions := map[string]string{"go": runtime.Version(), "scalebench": version.String(), "object_store": ""}
+	versions := map[string]string{"object_store": ""}
 	for _, s := range []*preprocess.ObjectStore{r.objects, r.ready} {
 		if s != nil {
 			versions["object_store"] = s.Endpoint()
@@ -159,8 +130,7 @@ func (r *preprocessing) describe() error {
 			case r.asked.Decoder == "turbojpeg":
 				return fmt.Errorf("workload.decoder = \"turbojpeg\": %w", err)
 			case r.world.Rank == 0:
-				note := metrics.Note{Text: "JPEG was decoded by Go's image/jpeg, which takes about three times as long as libjpeg-turbo: " + err.Error()}
-				if err := r.events.Write(metrics.Event{Note: &note}); err != nil {
+				if err := r.note("JPEG was decoded by Go's image/jpeg, which takes about three times as long as libjpeg-turbo: " + err.Error()); err != nil {
 					return err
 				}
 			}
@@ -173,7 +143,7 @@ func (r *preprocessing) describe() error {
 		}
 		r.kernels, versions["kernels"] = kernels.Name(), kernels.Name()
 	}
-	return r.events.Write(metrics.Event{Environment: &metrics.Environment{Threads: r.threads, Versions: versions}})
+	return r.environment(r.threads, versions)
 }
 
 // findSource lists the source, and sets the files of this rank. Rank 0 first generates the source
@@ -240,8 +210,7 @@ func (r *preprocessing) openStore() (err error) {
 	if r.world.Rank > 0 || r.asked.Cache == "memory" {
 		return nil
 	}
-	note := "objects are never in this node's page cache: workload.cache has no effect, the share read from storage is unknown, and so is what " + r.objects.Endpoint() + " has in its memory"
-	return r.events.Write(metrics.Event{Note: &metrics.Note{Text: note}})
+	return r.note("objects are never in this node's page cache: workload.cache has no effect, the share read from storage is unknown, and so is what " + r.objects.Endpoint() + " has in its memory")
 }
 
 // warm reads the source before the passes, if the study asks for a source that is in memory at

@@ -264,20 +264,18 @@ func (r *preprocessing) report(sum *tally, list []ceiling) error {
 		figures = append(figures, metrics.Figure{Name: measure.Ceiling, Value: c.rate, Unit: "samples/s", At: at, Note: c.words},
 			metrics.Figure{Name: measure.CeilingShare, Value: rate / c.rate, At: at})
 	}
-	for i := range figures {
-		if err := r.events.Write(metrics.Event{Figure: &figures[i]}); err != nil {
+	for _, f := range figures {
+		if err := r.figure(f); err != nil {
 			return err
 		}
 	}
 	if share := sum.storage / sum.read; r.asked.Cache == "cold" && r.paged() && sum.uncounted == 0 && share < 0.9 {
-		note := metrics.Note{Text: fmt.Sprintf("by read_bytes of /proc/self/io, storage delivered only %s of what was read cold; file systems of a network and FUSE do not count there", number.Percent(share))}
-		if err := r.events.Write(metrics.Event{Note: &note}); err != nil {
+		if err := r.note(fmt.Sprintf("by read_bytes of /proc/self/io, storage delivered only %s of what was read cold; file systems of a network and FUSE do not count there", number.Percent(share))); err != nil {
 			return err
 		}
 	}
 	if sum.repeated > 0 {
-		note := metrics.Note{Text: fmt.Sprintf("%s got no answer, or one that said to ask again, and had to be repeated; their time is in the stages", number.Count(int(sum.repeated), "request"))}
-		if err := r.events.Write(metrics.Event{Note: &note}); err != nil {
+		if err := r.note(fmt.Sprintf("%s got no answer, or one that said to ask again, and had to be repeated; their time is in the stages", number.Count(int(sum.repeated), "request"))); err != nil {
 			return err
 		}
 	}

@@ -12,7 +12,6 @@ import (
 	"maps"
 	"net"
 	"os"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,7 +19,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/scalebench/scalebench/cmd/version"
 	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/native/collective"
 	"github.com/scalebench/scalebench/launcher/rundir"
@@ -28,7 +26,6 @@ import (
 	"github.com/scalebench/scalebench/launcher/serve/target"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/world"
-	"github.com/scalebench/scalebench/metrics"
 )
 
 func init() {
@@ -38,43 +35,27 @@ func init() {
 // serveReplicas runs one rank of a service. Rank 0 generates the load; the last ranks, one per worker, run the
 // replicas; ranks in between keep the load generator's node free.
 func serveReplicas(c *cli.Context) error {
-	p, err := openProgram()
-	if err != nil {
-		return err
-	}
-	defer p.events.Close()
-	ctx, stop := untilSignal(c)
-	defer stop()
-	events, err := p.writer()
-	if err != nil {
-		return err
-	}
-	r := &serving{program: p, events: events, asked: map[int]exchanged{}}
-	if r.framework, err = framework.Find(p.point.Framework); err != nil {
-		return err
-	}
-	versions := map[string]string{"go": runtime.Version(), "scalebench": version.String()}
-	maps.Copy(versions, r.framework.ServerVersions(ctx, os.Getenv(framework.PythonVariable)))
-	if v := r.onnxruntimeVersion(ctx); v != "" {
-		versions["onnxruntime"] = v
-	}
-	err = events.Write(metrics.Event{Environment: &metrics.Environment{Threads: min(runtime.GOMAXPROCS(0), max(p.point.Resources.CPUsPerWorker, 1)), Versions: versions}})
-	if err == nil {
-		// Use TCP, since waiting in shared memory takes CPU time from the servers.
-		r.group, err = p.join(ctx, collective.TCP)
-	}
-	if err == nil {
-		err = r.run(ctx)
-	}
-	return endGroup(ctx, "serve", r.group, events, err)
+	return runMember(c, "serve", overTCP, func(ctx context.Context, m *member) (err error) {
+		r := &serving{member: m, asked: map[int]exchanged{}}
+		if r.framework, err = framework.Find(m.point.Framework); err != nil {
+			return err
+		}
+		versions := map[string]string{}
+		maps.Copy(versions, r.framework.ServerVersions(ctx, os.Getenv(framework.PythonVariable)))
+		if v := r.onnxruntimeVersion(ctx); v != "" {
+			versions["onnxruntime"] = v
+		}
+		if err := r.environment(r.cores(), versions); err != nil {
+			return err
+		}
+		return r.run(ctx)
+	})
 }
 
 // serving is one rank of a service.
 type serving struct {
-	*program
+	*member
 	framework framework.Framework
-	events    *metrics.Writer
-	group     *collective.Group
 	server    *target.Replica   // of a replica's rank
 	asked     map[int]exchanged // how the load generator queries the service, by batch
 	samples   *oip.SampleSet    // of workload.inputs, once they are read; nil: numbers are drawn
@@ -91,22 +72,10 @@ func (r *serving) replica() int {
 	return max(r.world.Rank-(r.world.Size-r.point.Workers), -1)
 }
 
-func (r *serving) phase(text string) error {
-	if !r.loads() {
-		return nil
-	}
-	fmt.Println(text) // into the log
-	return r.events.Write(metrics.Event{Phase: &metrics.Phase{Text: text}})
-}
-
-func (r *serving) figure(f metrics.Figure) error {
-	return r.events.Write(metrics.Event{Figure: &f})
-}
-
 // warn records a warning with the run, and prints it to the log.
 func (r *serving) warn(text string) error {
 	fmt.Println(text)
-	return r.events.Write(metrics.Event{Note: &metrics.Note{Text: text}})
+	return r.note(text)
 }
 
 // latencies creates the log of a load's latencies.

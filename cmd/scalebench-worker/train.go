@@ -21,7 +21,7 @@ func trainNative(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	defer p.events.Close()
+	defer p.file.Close()
 	// Gradients are reduced in parallel with the compute threads, by a goroutine that must not wait for one of
 	// them to pause.
 	if os.Getenv("GOMAXPROCS") == "" {
@@ -30,7 +30,7 @@ func trainNative(c *cli.Context) error {
 	ctx, stop := untilSignal(c)
 	defer stop()
 	return train.Run(ctx, p.point, p.world, train.Options{
-		Nonce: p.nonce, Events: p.events, Log: os.Stdout, Version: version.String(),
+		Nonce: p.nonce, Events: p.file, Log: os.Stdout, Version: version.String(),
 		Timeout: p.timeout, JoinTimeout: p.timeout, Kernels: os.Getenv(train.KernelsVariable),
 		Began: metrics.ProcessStart(), ModelFile: p.run.Model(), OpenGPU: openEngine,
 	})
