@@ -4,9 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics/cost"
+	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/scaling/sensitivity"
 )
 
 // ErrNoPrices is the error of a site file without prices.
@@ -63,4 +70,160 @@ func pricesOf(site *study.Site) ([]cost.Price, error) {
 		list = append(list, c)
 	}
 	return list, nil
+}
+
+// A PriceQuestion configures a comparison.
+type PriceQuestion struct {
+	Mix    bool
+	Series []string        // nil means all
+	Target *measure.Target // nil means the most informative work
+	// Baseline selects the point by which times and costs are divided; nil means the smallest worker count.
+	Baseline []scaling.Condition
+	// Confidence is the level of intervals; 0 means 0.95.
+	Confidence float64
+}
+
+// Compare compares the points of curves by time on the training clock and by cost. Without a target it uses the
+// most informative work: up to the hardest target that was reached, else an epoch, else a run.
+func (t *Tariff) Compare(curves []scaling.Curve, observations []scaling.Observation, q PriceQuestion) (*cost.Comparison, error) {
+	list, _, err := t.Configurations(observations, TrainClock, measure.Measure{}, q.Mix)
+	if err != nil {
+		return nil, err
+	}
+	if len(q.Series) > 0 {
+		list = slices.DeleteFunc(list, func(c cost.Configuration) bool { return !slices.Contains(q.Series, c.Series) })
+	}
+	bill := &cost.Comparison{Currency: t.Currency, Options: cost.Options{Energy: t.Energy, Work: usualWork(curves, observations), Baseline: q.Baseline, Confidence: q.Confidence}}
+	if q.Target != nil {
+		bill.Options.Work = cost.Work{Target: q.Target}
+	}
+	if q.Baseline == nil && len(list) > 0 {
+		least := slices.MinFunc(list, func(a, b cost.Configuration) int { return a.Workers - b.Workers }).Workers
+		bill.Options.Baseline = []scaling.Condition{{Key: scaling.Workers, Value: fmt.Sprint(least)}}
+	}
+	bill.Rows, err = cost.Compare(list, bill.Options)
+	return bill, err
+}
+
+func usualWork(curves []scaling.Curve, observations []scaling.Observation) cost.Work {
+	var work cost.Work
+	for _, c := range curves {
+		for _, p := range c.Points {
+			for _, t := range p.Targets() {
+				if target, ok := measure.TargetOf(t.Name); ok && t.Median != nil && (work.Target == nil || measure.Harder(target, *work.Target) > 0) {
+					work.Target = &target
+				}
+			}
+		}
+	}
+	work.Epoch = work.Target == nil && !slices.ContainsFunc(observations, func(o scaling.Observation) bool { return o.Epochs == nil || *o.Epochs == 0 })
+	return work
+}
+
+// machineLabel is the label that names the machine of the price list on which a run took place.
+const machineLabel = "machine"
+
+// Machines returns the price per hour of machines: those that price entries name, and nodes of partitions whose
+// size the site file gives, if nodes have a price. The warnings name machines without a price.
+func (t *Tariff) Machines() (list []sensitivity.Machine, warnings []string) {
+	add := func(m sensitivity.Machine, labels map[string]any) {
+		one, cpus, gpus, bytes := 1, int(m.VCPUs), int(m.GPUs), int64(m.Bytes)
+		rate, err := t.prices.Rate(cost.Use{Nodes: &one, CPUs: &cpus, GPUs: &gpus, MemoryBytes: &bytes, Labels: labels})
+		if err != nil {
+			warnings = append(warnings, fmt.Sprintf("%s: %v", m.Name, err))
+			return
+		}
+		m.Hour = rate.PerHour()
+		list = append(list, m)
+	}
+	var seen []study.Price
+	for _, p := range t.site.Prices {
+		same := func(other study.Price) bool {
+			return other.Machine == p.Machine && other.Partition == p.Partition && maps.EqualFunc(other.Where, p.Where, cost.Equal)
+		}
+		if p.Per != cost.PerNode || p.Currency != t.Currency || market(p) != t.prices.Market || slices.ContainsFunc(seen, same) {
+			continue // only the latest price of a machine is valid, which Rate finds
+		}
+		seen = append(seen, p)
+		labels := maps.Clone(p.Where)
+		if labels == nil {
+			labels = map[string]any{}
+		}
+		m := sensitivity.Machine{Name: p.Machine, VCPUs: float64(p.VCPUs), Bytes: float64(p.Memory), GPUs: float64(p.GPUs), Only: maps.Clone(p.Where)}
+		if p.Partition != "" {
+			labels["partition"] = p.Partition
+		}
+		if p.Machine != "" {
+			labels[machineLabel] = p.Machine
+			add(m, labels)
+			continue
+		}
+		for _, part := range t.site.Partitions {
+			if (p.Partition == "" || part.Name == p.Partition) && part.CPUsPerNode > 0 && part.MemoryPerNode > 0 {
+				m.Name, m.VCPUs, m.Bytes, m.GPUs = "a node of "+part.Name, float64(part.CPUsPerNode), float64(part.MemoryPerNode), float64(part.GPUsPerNode)
+				labels["partition"] = part.Name
+				add(m, maps.Clone(labels))
+			}
+		}
+	}
+	return list, warnings
+}
+
+func market(p study.Price) string {
+	if p.Market == "" {
+		return cost.OnDemand
+	}
+	return p.Market
+}
+
+// plannedCosts returns the most that a plan can cost, one text per currency and market:
+// what each job holds for its whole time limit. It names jobs without a price.
+func plannedCosts(plan *study.Plan, site *study.Site) ([]string, error) {
+	prices, err := pricesOf(site)
+	if err != nil {
+		return nil, err
+	}
+	var lines, seen []string
+	for _, price := range prices {
+		if key := price.Currency + "\x00" + price.Market; slices.Contains(seen, key) {
+			continue
+		} else {
+			seen = append(seen, key)
+		}
+		table, err := cost.NewTable(prices, price.Currency, price.Market)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", site.File, err)
+		}
+		total, bases, why := 0.0, map[string]bool{}, map[string]int{}
+		for _, p := range plan.Points {
+			labels := p.Point.Parameters()
+			partition(labels, site, p.Partition)
+			rate, err := table.Rate(useOf(p.Point.Workers, p.Point.Nodes, labels))
+			if err != nil {
+				why[err.Error()]++
+				continue
+			}
+			total += rate.Cost(p.Point.Resources.Time.Seconds())
+			for _, part := range rate.Parts {
+				bases[part.Price.String()] = true
+			}
+		}
+		line := fmt.Sprintf("%s %s at %s", money(total), table.Currency, strings.Join(slices.Sorted(maps.Keys(bases)), " and "))
+		if len(bases) == 0 {
+			line = "– " + table.Currency
+		}
+		for _, reason := range slices.Sorted(maps.Keys(why)) {
+			line += fmt.Sprintf(" (leaves out %d of %s: %s)", why[reason], number.Count(len(plan.Points), "run"), reason)
+		}
+		lines = append(lines, line)
+	}
+	return lines, nil
+}
+
+// money formats an amount with two decimals, or two significant digits if it is below 0.1.
+func money(amount float64) string {
+	if amount > 0 && amount < 0.1 {
+		return strconv.FormatFloat(amount, 'g', 2, 64)
+	}
+	return strconv.FormatFloat(amount, 'f', 2, 64)
 }

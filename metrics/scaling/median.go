@@ -126,3 +126,158 @@ func middle(sorted []float64) float64 {
 	}
 	return a + (b-a)/2
 }
+
+// A Reach is the median time to a target over runs, of which some may miss the target.
+type Reach struct {
+	Median *Estimate // median over all runs, in which misses rank last. nil: see Why
+	// AtLeast is the lower end of an interval that has no upper end because of misses; Median
+	// then has no interval. Otherwise it is nil.
+	AtLeast *float64
+	Why     string
+}
+
+const (
+	halfMiss   = "reached by no more than half of the runs"
+	noUpperEnd = "with so many runs that miss the target the interval has no upper end"
+)
+
+// reachedBy returns the median time to a target, or its cost, over all runs of a point; a run
+// that misses the target has the value +Inf. It returns an empty Reach without runs.
+// Confidence is the requested level; 0 means 0.95.
+//
+// A miss ranks after all runs that reach the target, as in the rules of MLPerf Training. The
+// median and its order statistics are then those of the Kaplan–Meier estimate (J. Am. Stat.
+// Assoc. 53, 1958) with the Brookmeyer–Crowley interval (Biometrics 38, 1982), provided that runs
+// that miss train longer than any run that reaches the target. There is no median if half of the
+// runs miss, and no interval if one of its ends would be a miss.
+func reachedBy(xs []float64, confidence float64) (Reach, error) {
+	return ReachedOn(xs, nil, confidence)
+}
+
+// ReachedOn is like reachedBy for results that depend on the node (Curve.ByNode). nodes lists the
+// nodes of each run; the interval counts runs that share a node as one. nil: results do not
+// depend on nodes.
+func ReachedOn(xs []float64, nodes [][]string, confidence float64) (Reach, error) {
+	confidence, err := level(confidence)
+	if err != nil {
+		return Reach{}, err
+	}
+	for _, x := range xs {
+		if math.IsNaN(x) || math.IsInf(x, -1) {
+			return Reach{}, fmt.Errorf("cannot take a median of %g", x)
+		}
+	}
+	return reachOf(madeOn(xs, nodes), 0, measure.Lower, nodes != nil, confidence), nil
+}
+
+// reachOf returns the median over runs, of which lacking further ones have no value; see
+// CensoredMedian and ReachedOn.
+func reachOf(runs []made, lacking int, better measure.Direction, byNode bool, confidence float64) Reach {
+	if len(runs) == 0 {
+		return Reach{}
+	}
+	misses := 0
+	values := make([]float64, len(runs))
+	for i, m := range runs {
+		if values[i] = m.value; math.IsInf(m.value, 1) {
+			misses++
+		}
+	}
+	slices.Sort(values)
+	if lacking > 0 {
+		return censoredReach(values, lacking, better, byNode, confidence)
+	}
+	e := medianOf(values, confidence)
+	if byNode {
+		e.byNode(runs, confidence)
+	}
+	return reached(e, misses)
+}
+
+// ByNode returns the sorted medians of groups of runs, where runs that share a node are in one
+// group. nodes lists the nodes of each run.
+func ByNode(xs []float64, nodes [][]string) []float64 { return groups(madeOn(xs, nodes)) }
+
+func madeOn(xs []float64, nodes [][]string) []made {
+	runs := make([]made, len(xs))
+	for i, x := range xs {
+		runs[i] = made{value: x}
+		if nodes != nil {
+			runs[i].Observation = &Observation{Hosts: nodes[i]}
+		}
+	}
+	return runs
+}
+
+// reached converts a median over runs of which some missed the target to a Reach.
+func reached(e *Estimate, misses int) Reach {
+	r := Reach{Median: e}
+	if in := e.Interval; in != nil && math.IsInf(in.High, 1) {
+		if e.Interval, e.Why = nil, noUpperEnd; !math.IsInf(in.Low, 1) {
+			r.AtLeast = &in.Low
+		}
+	}
+	if 2*misses >= e.Runs && misses > 0 {
+		r.Median, r.Why = nil, halfMiss
+	}
+	return r
+}
+
+// Like returns a sample of other values of the summary's runs, such as their costs, with the same
+// drift correction as the values of the summary. A missed target has the value +Inf. lacking
+// further runs have no value for a reason that depends on it; better is the direction of the
+// values. Values of runs that are not in the summary are not corrected. s may be nil.
+func (s *Summary) Like(values []float64, runs []*Observation, lacking int, better measure.Direction, byNode bool, confidence float64) (Sample, error) {
+	confidence, err := level(confidence)
+	if err != nil {
+		return Sample{}, err
+	}
+	factor := map[string]float64{}
+	sample := Sample{byNode: byNode, lacking: lacking > 0}
+	if s != nil && s.Runs > 0 {
+		still := s.sample()
+		sample.changing = still.changing
+		for i, m := range s.made {
+			if x := still.runs[i].value; still.detrended && x > 0 && !math.IsInf(x, 1) {
+				factor[m.Run] = x / m.value
+			}
+		}
+	}
+	for i, x := range values {
+		if f, known := factor[runs[i].Run]; known {
+			x, sample.detrended = x*f, true
+		}
+		sample.runs = append(sample.runs, made{x, runs[i]})
+	}
+	sample.Median = reachOf(sample.runs, lacking, better, byNode, confidence).Median
+	return sample, nil
+}
+
+// RatioOf returns the ratio of two samples, computed like a speedup (see Ratio). It is nil if one
+// of them has no median.
+func RatioOf(a, b Sample, confidence float64) *Estimate {
+	confidence, err := level(confidence)
+	if a.Median == nil || b.Median == nil || err != nil { // err: neither sample would have a median
+		return nil
+	}
+	e, _ := divide(a, b, confidence)
+	return e
+}
+
+// RatioOfSets is like RatioOf for sets of runs that may have been made at different times, such
+// as before and after a change. Callers must state that next to the ratio.
+func RatioOfSets(a, b Sample, confidence float64) *Estimate {
+	a.apart = true
+	return RatioOf(a, b, confidence)
+}
+
+// quotient returns the ratio of two medians with its interval (see ratioInterval); nil if a
+// median is missing or the second is 0.
+func quotient(a, b *Estimate) *Estimate {
+	if a == nil || b == nil || b.Value == 0 {
+		return nil
+	}
+	e := &Estimate{Value: a.Value / b.Value, Runs: min(a.Runs, b.Runs)}
+	e.Interval, e.Why = ratioInterval(a, b)
+	return e
+}

@@ -4,6 +4,7 @@
 package scaling
 
 import (
+	"maps"
 	"math"
 
 	"github.com/scalebench/scalebench/metrics/fingerprint"
@@ -119,4 +120,58 @@ type Evaluation struct {
 	Samples  int64    // samples trained on so far, over all ranks; -1: unknown
 	Accuracy float64  // fraction
 	Loss     *float64 // nil: not reported
+}
+
+// AsThroughput replaces the throughput of each run by its value of a measure, so that everything
+// that is computed for throughputs is computed for that measure. If a lower value is better, it
+// uses 1/value. Runs without the measure then have no throughput.
+func AsThroughput(runs []Observation, m measure.Measure) {
+	for i := range runs {
+		o := &runs[i]
+		x := o.Known(m.Name)
+		o.Values = maps.Clone(o.Values)
+		clear(o.Values)
+		if x == nil || !(*x > 0) {
+			continue
+		}
+		o.Values[measure.Throughput] = *x
+		if m.Better == measure.Lower {
+			o.Values[measure.Throughput] = 1 / *x
+		}
+	}
+}
+
+// sampleOf returns what a sample is ("image", for example) if all runs agree; "" otherwise.
+func sampleOf(runs []*Observation) string {
+	said := ""
+	for i, o := range runs {
+		word, _ := o.Parameters[measure.SampleKey].(string)
+		if i > 0 && word != said {
+			return ""
+		}
+		said = word
+	}
+	return said
+}
+
+// sampleOfAll is like sampleOf.
+func sampleOfAll(obs []Observation) string {
+	runs := make([]*Observation, len(obs))
+	for i := range obs {
+		runs[i] = &obs[i]
+	}
+	return sampleOf(runs)
+}
+
+// RateUnit returns the unit of the curves' rates of samples: "images/s" if all declare that a
+// sample is an image, "samples/s" if they differ.
+func RateUnit(curves ...Curve) string {
+	said := ""
+	for i, c := range curves {
+		if i > 0 && c.Sample != said {
+			return measure.RateUnit("")
+		}
+		said = c.Sample
+	}
+	return measure.RateUnit(said)
 }
