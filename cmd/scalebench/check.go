@@ -52,7 +52,7 @@ func runCheck(ctx context.Context, s *session, a workspace.Request) error {
 	if err != nil {
 		return err
 	}
-	t := query.Plan(w.Study, w.Plan, query.Existing{Good: in.Good, Left: in.Left, Why: in.Why})
+	t := query.Plan(w.Study, w.Plan, in)
 	notes, err := w.Notes(in, len(t.Rows))
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/workspace/query"
 	"github.com/scalebench/scalebench/metrics/figure"
+	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
@@ -39,7 +40,7 @@ func plotCommand(s *session) *cli.Command {
 			siteFlag(&o.figure.Site), o.axisFlag(), atFlag(&o.at),
 			&cli.StringFlag{Name: "along", Usage: "with a measure as -x: join points along the parameter `KEY`", DefaultText: "the load that has most values", Destination: &o.Along},
 			&cli.StringFlag{Name: "by", Usage: "a panel for each value of the parameter `KEY`, such as framework", Destination: &o.figure.By},
-			&cli.GenericFlag{Name: "target", Value: &o.target, DefaultText: "speedup: the program's own or the hardest; tta: all; others: whole runs", Usage: "for " + query.Listed(targetFigures()) + ": time to `TARGET`, an accuracy such as 0.75 or loss=2"},
+			&cli.GenericFlag{Name: "target", Value: &o.target, DefaultText: "speedup: the program's own or the hardest; tta: all; others: whole runs", Usage: "for " + number.List(targetFigures(), "and") + ": time to `TARGET`, an accuracy such as 0.75 or loss=2"},
 			baselineFlag(&o.baseline),
 			&cli.StringFlag{Name: "title", Usage: "`TEXT` above the plot", Destination: &o.figure.Title},
 		}, o.flags()...),
@@ -102,7 +103,7 @@ func runPlot(ctx context.Context, s *session, o plotOptions) error {
 func (o *plotOptions) refused(k figure.Preset) error {
 	switch {
 	case o.target.Target != nil && k.Target == figure.NoTarget:
-		return usagef("--target is for the figures %s", query.Listed(targetFigures()))
+		return usagef("--target is for the figures %s", number.List(targetFigures(), "and"))
 	case o.target.Target != nil && k.Target == figure.ShowsGoal && (o.Axis != "" || len(o.baseline.Value()) > 0):
 		return usagef("--target with %s is over workers and divides by the smallest count: leave out --axis and --baseline", o.figure.Kind)
 	case o.Axis != "" && k.Input == figure.OfPrices:

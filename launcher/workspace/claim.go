@@ -30,7 +30,7 @@ func (w *Workspace) Claim(ctx context.Context, st *study.Study, plan *study.Plan
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		// Without identity.json, the plan still names the study that the folder belongs to.
-		if plan, err := launcher.ReadPlan(folder); err == nil && plan.StudyFile != "" && !rundir.SameFile(plan.StudyFile, file) && exists(plan.StudyFile) {
+		if plan, err := launcher.ReadPlan(folder); err == nil && plan.StudyFile != "" && !rundir.SameFile(plan.StudyFile, file) && Exists(plan.StudyFile) {
 			return &Error{Err: fmt.Errorf("%s has no identity.json, and its plan.json belongs to another study %s, from %s", folder.Path(), st.Name, plan.StudyFile),
 				Hint: fmt.Sprintf("`scalebench run %s` writes identity.json again. Or give this study another name (study.name) or another folder (--runs).", plan.StudyFile)}
 		}
@@ -42,7 +42,7 @@ func (w *Workspace) Claim(ctx context.Context, st *study.Study, plan *study.Plan
 			its.ID = known.ID
 		case rundir.SameFile(known.File, file):
 			its.ID = known.ID // the run folders of this study were removed
-		case !exists(known.File) && !exists(known.Home) && w.knowsPoints(ctx, st, plan, folder):
+		case !Exists(known.File) && !Exists(known.Home) && w.knowsPoints(ctx, st, plan, folder):
 			w.Note("study %s belonged to %s; that file and its run folders are gone, so its results count as this study's", st.Name, known.File)
 			its.ID = known.ID
 		default:
@@ -94,7 +94,7 @@ func (w *Workspace) Register(ctx context.Context, db *store.Store, folder rundir
 	case known.ID == its.ID && home != folder && holds(home, its.ID) && !home.Same(folder):
 		return &Error{Err: fmt.Errorf("%s is a copy of %s, which is in the database already", folder.Path(), home.Path()),
 			Hint: "Use one or the other: with both, the runs of one would replace the runs of the other. --db names another database."}
-	case known.ID == its.ID && home != "" && !exists(known.Home):
+	case known.ID == its.ID && home != "" && !Exists(known.Home):
 		w.Note("the runs of study %s have moved from %s to %s", its.Name, known.Home, folder.Path())
 		fallthrough
 	default:

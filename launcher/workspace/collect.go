@@ -265,12 +265,7 @@ func (c *collection) arrange(ctx context.Context, folder rundir.Study, plan *stu
 
 // String returns the number of runs by status, and what was new: "12 done (2 updated, 52 events)".
 func (c *collection) String() string {
-	var statuses []string
-	for _, status := range metrics.Statuses {
-		if n := c.by[status]; n > 0 {
-			statuses = append(statuses, fmt.Sprintf("%d %s", n, status))
-		}
-	}
+	statuses := ByStatus(c.by)
 	if len(statuses) == 0 {
 		statuses = []string{"no runs yet"}
 	}
@@ -279,6 +274,16 @@ func (c *collection) String() string {
 		read += ", " + number.Count(c.bad, "bad line")
 	}
 	return strings.Join(statuses, ", ") + " (" + read + ")"
+}
+
+// ByStatus returns numbers of runs in words, in the order of the statuses: "12 done", "2 running".
+func ByStatus(runs map[metrics.Status]int) (words []string) {
+	for _, status := range metrics.Statuses {
+		if n := runs[status]; n > 0 {
+			words = append(words, fmt.Sprintf("%d %s", n, status))
+		}
+	}
+	return words
 }
 
 // Edited reports whether a study file has changed since its study was last run or

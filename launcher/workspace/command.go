@@ -81,7 +81,7 @@ func (o *Command) Request(site string, words []string) (Request, error) {
 	if err != nil {
 		return Request{}, err
 	}
-	if r.Study = filepath.Join(here, name+".toml"); exists(r.Study) {
+	if r.Study = filepath.Join(here, name+".toml"); Exists(r.Study) {
 		return Request{}, &Error{Err: fmt.Errorf("%s exists and would be taken for this study's file", r.Study), Hint: "`scalebench run " + name + ".toml` runs that one; --name gives this study another name."}
 	}
 	return r, nil

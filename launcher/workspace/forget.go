@@ -47,7 +47,7 @@ func (w *Workspace) Select(ctx context.Context, arg string) (*Selection, error) 
 	if err != nil {
 		return nil, err
 	}
-	if !exists(file) {
+	if !Exists(file) {
 		return s, s.match()
 	}
 	db, err := w.Open()
@@ -102,7 +102,7 @@ func (s *Selection) id(a rundir.Attempt) string { return s.Study + "/" + a.Run.N
 // Without a folder of the study, both do nothing.
 func (s *Selection) lease(ctx context.Context) (release func(), err error) {
 	s.w.Hold()
-	if !exists(s.Folder.Path()) {
+	if !Exists(s.Folder.Path()) {
 		return func() {}, nil
 	}
 	l, err := s.w.Lease(ctx, s.Folder)
@@ -273,7 +273,7 @@ func ended(states []launcher.State, unreachable error, study string) error {
 // a command that was interrupted may not have done that.
 func (s *Selection) record(ctx context.Context, names []string) error {
 	file, err := s.w.Database()
-	if err != nil || !exists(file) { // without a database there is nothing to remove; collect skips runs in the trash
+	if err != nil || !Exists(file) { // without a database there is nothing to remove; collect skips runs in the trash
 		return err
 	}
 	trash, err := s.Folder.Forgotten()
@@ -343,7 +343,7 @@ func (s *Selection) Restore(ctx context.Context) ([]string, error) {
 	slices.Sort(names)
 	if file, err := s.w.Database(); err != nil {
 		return nil, err
-	} else if exists(file) {
+	} else if Exists(file) {
 		err := s.w.change(ctx, func(db *store.Store) error { return db.Restore(ctx, names) })
 		stopped = errors.Join(stopped, err)
 	}

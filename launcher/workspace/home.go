@@ -38,7 +38,7 @@ func (w *Workspace) FolderOf(ctx context.Context, st *study.Study, site *study.S
 	// Two different commands may give studies of the same name. Such studies have no file, so their
 	// names must differ.
 	another := func(its string) error {
-		if exists(file) || its == "" || its == file {
+		if Exists(file) || its == "" || its == file {
 			return nil
 		}
 		return &Error{Err: fmt.Errorf("study %s already exists, from %s", st.Name, its), Hint: "Give this one another name with --name."}
@@ -46,7 +46,7 @@ func (w *Workspace) FolderOf(ctx context.Context, st *study.Study, site *study.S
 	switch its, err := folder.Identity(); {
 	case err == nil && another(its.StudyFile) != nil:
 		return "", another(its.StudyFile)
-	case err == nil && !rundir.SameFile(its.StudyFile, file) && exists(its.StudyFile):
+	case err == nil && !rundir.SameFile(its.StudyFile, file) && Exists(its.StudyFile):
 		return "", &Error{Err: fmt.Errorf("%s has the runs of another study %s, from %s", folder.Path(), st.Name, its.StudyFile),
 			Hint: "Give one of the two another name (study.name), or name another folder with --runs."}
 	case err == nil:
@@ -59,7 +59,7 @@ func (w *Workspace) FolderOf(ctx context.Context, st *study.Study, site *study.S
 		return "", err
 	}
 	home := rundir.Study(known.Home)
-	if !holds(home, known.ID) || exists(known.File) && !rundir.SameFile(known.File, file) {
+	if !holds(home, known.ID) || Exists(known.File) && !rundir.SameFile(known.File, file) {
 		return folder, nil
 	}
 	if w.Runs != "" {
@@ -78,7 +78,7 @@ func (w *Workspace) FolderNamed(ctx context.Context, name string) (rundir.Study,
 		return "", err
 	}
 	folder := rundir.OpenStudy(runs, name)
-	if w.Runs != "" || exists(folder.Plan()) {
+	if w.Runs != "" || Exists(folder.Plan()) {
 		return folder, nil
 	}
 	if known := w.Recorded(ctx, name); holds(rundir.Study(known.Home), known.ID) {
@@ -141,7 +141,7 @@ func (w *Workspace) SiteOf(ctx context.Context, arg, named string) (*study.Site,
 	switch {
 	case plan.SiteFile == "":
 		return study.DefaultSite(), nil
-	case exists(plan.SiteFile):
+	case Exists(plan.SiteFile):
 		return load(plan.SiteFile)
 	}
 	site, err := launcher.UsedSite(folder, plan)
@@ -166,7 +166,8 @@ func (w *Workspace) Recorded(ctx context.Context, name string) store.Study {
 	return known
 }
 
-func exists(path string) bool {
+// Exists reports whether a path names something that exists.
+func Exists(path string) bool {
 	_, err := os.Stat(path)
 	return path != "" && err == nil
 }

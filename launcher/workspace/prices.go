@@ -1,11 +1,11 @@
 package workspace
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/scalebench/scalebench/launcher/study"
@@ -141,7 +141,7 @@ func (t *Tariff) Machines() (list []sensitivity.Machine, warnings []string) {
 		same := func(other study.Price) bool {
 			return other.Machine == p.Machine && other.Partition == p.Partition && maps.EqualFunc(other.Where, p.Where, cost.Equal)
 		}
-		if p.Per != cost.PerNode || p.Currency != t.Currency || market(p) != t.prices.Market || slices.ContainsFunc(seen, same) {
+		if p.Per != cost.PerNode || p.Currency != t.Currency || cmp.Or(p.Market, cost.OnDemand) != t.prices.Market || slices.ContainsFunc(seen, same) {
 			continue // only the latest price of a machine is valid, which Rate finds
 		}
 		seen = append(seen, p)
@@ -167,13 +167,6 @@ func (t *Tariff) Machines() (list []sensitivity.Machine, warnings []string) {
 		}
 	}
 	return list, warnings
-}
-
-func market(p study.Price) string {
-	if p.Market == "" {
-		return cost.OnDemand
-	}
-	return p.Market
 }
 
 // plannedCosts returns the most that a plan can cost, one text per currency and market:
@@ -208,7 +201,7 @@ func plannedCosts(plan *study.Plan, site *study.Site) ([]string, error) {
 				bases[part.Price.String()] = true
 			}
 		}
-		line := fmt.Sprintf("%s %s at %s", money(total), table.Currency, strings.Join(slices.Sorted(maps.Keys(bases)), " and "))
+		line := fmt.Sprintf("%s %s at %s", number.Money(total), table.Currency, strings.Join(slices.Sorted(maps.Keys(bases)), " and "))
 		if len(bases) == 0 {
 			line = "– " + table.Currency
 		}
@@ -218,12 +211,4 @@ func plannedCosts(plan *study.Plan, site *study.Site) ([]string, error) {
 		lines = append(lines, line)
 	}
 	return lines, nil
-}
-
-// money formats an amount with two decimals, or two significant digits if it is below 0.1.
-func money(amount float64) string {
-	if amount > 0 && amount < 0.1 {
-		return strconv.FormatFloat(amount, 'g', 2, 64)
-	}
-	return strconv.FormatFloat(amount, 'f', 2, 64)
 }

@@ -36,7 +36,7 @@ func (w *Workspace) Remark(ctx context.Context, arg string, change func(*metrics
 		return 0, err
 	}
 	var db *store.Store // nil if there is no database yet; collect will read the folders
-	if exists(file) {
+	if Exists(file) {
 		if db, err = openForWriting(file); err != nil {
 			return 0, StoreError(err)
 		}
@@ -54,7 +54,7 @@ func (w *Workspace) Remark(ctx context.Context, arg string, change func(*metrics
 // still have a folder.
 func (s *Selection) remarkable() (names []string, folders map[string]rundir.Folder, err error) {
 	folders = map[string]rundir.Folder{}
-	if exists(s.Folder.Path()) {
+	if Exists(s.Folder.Path()) {
 		attempts, err := s.Folder.Attempts()
 		if err != nil {
 			return nil, nil, err

@@ -273,6 +273,14 @@ func List(words []string, last string) string {
 	return strings.Join(words[:n], ", ") + " " + last + " " + words[n]
 }
 
+// Money formats an amount with two decimals, or with two significant digits if it is below 0.1.
+func Money(x float64) string {
+	if x != 0 && x < 0.1 {
+		return strconv.FormatFloat(x, 'g', 2, 64)
+	}
+	return strconv.FormatFloat(x, 'f', 2, 64)
+}
+
 // Are is Count with its verb: "1 run is", "2 runs are".
 func Are(n int, noun string) string { return Count(n, noun) + plural(n, " is", " are") }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -111,7 +110,7 @@ func (o *Comparison) inTurns(ctx context.Context, db *store.Store, studies []str
 	last := make([]int, len(studies))     // number of repeats that each study has so far
 	for i, name := range studies {
 		known, err := db.Study(ctx, name)
-		if errors.Is(err, store.ErrNotFound) || err == nil && (known.Imported() || !exists(known.File)) {
+		if errors.Is(err, store.ErrNotFound) || err == nil && (known.Imported() || !workspace.Exists(known.File)) {
 			return nil, nil
 		}
 		if err != nil {
@@ -180,9 +179,4 @@ func quoted(words []string) (string, error) {
 		}
 	}
 	return strings.Join(words, " "), nil
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return path != "" && err == nil
 }

@@ -6,21 +6,14 @@ import (
 	"strings"
 
 	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// Existing holds, for each point of a plan, how many of its runs already have results. The keys are
-// point IDs.
-type Existing struct {
-	Good map[string]int      // number of repeats with a result
-	Left map[string]int      // number of runs left to make
-	Why  map[string][]string // reasons why the other repeats have no result
-}
-
 // Plan returns a study's plan as a table with one row per point. In the output for people, empty
 // columns are omitted.
-func Plan(st *study.Study, plan *study.Plan, in Existing) *table.Table {
+func Plan(st *study.Study, plan *study.Plan, in workspace.Inventory) *table.Table {
 	none := func(has func(study.Point) bool) bool {
 		return !slices.ContainsFunc(plan.Points, func(p study.Planned) bool { return has(p.Point) })
 	}

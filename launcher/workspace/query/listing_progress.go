@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
@@ -20,13 +21,7 @@ func Progress(states []launcher.State, planned []launcher.Unbegun, now float64) 
 	for _, s := range last {
 		by[s.Status]++
 	}
-	var counts []string
-	for _, status := range metrics.Statuses {
-		if n := by[status]; n > 0 {
-			counts = append(counts, fmt.Sprintf("%d %s", n, status))
-		}
-	}
-	text := number.Count(len(last)+len(planned), "run") + ": " + strings.Join(counts, ", ")
+	text := number.Count(len(last)+len(planned), "run") + ": " + strings.Join(workspace.ByStatus(by), ", ")
 	if left := remainingTime(states, planned, now); left != "" {
 		text += "; " + left
 	}

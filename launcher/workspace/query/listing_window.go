@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/clean"
 	"github.com/scalebench/scalebench/metrics/table"
@@ -75,12 +76,7 @@ func foot(states []launcher.State, planned []launcher.Unbegun, next time.Duratio
 	for _, state := range states {
 		by[state.Status]++
 	}
-	var counts []string
-	for _, status := range metrics.Statuses {
-		if n := by[status]; n > 0 {
-			counts = append(counts, fmt.Sprintf("%d %s", n, status))
-		}
-	}
+	counts := workspace.ByStatus(by)
 	if left := remainingTime(states, planned, float64(time.Now().UnixMilli())/1000); left != "" {
 		counts = append(counts, left)
 	}

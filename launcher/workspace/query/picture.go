@@ -12,6 +12,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/cost"
 	"github.com/scalebench/scalebench/metrics/figure"
 	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/report"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/sensitivity"
@@ -29,12 +30,6 @@ type Figure struct {
 // still apply.
 func (r *Reader) Picture(ctx context.Context, input figure.Input, o Figure) (*Picture, error) {
 	return inputs[input](r, ctx, o)
-}
-
-// Listed joins words for a sentence: "a, b and c".
-func Listed(words []string) string {
-	last := len(words) - 1
-	return strings.Join(words[:last], ", ") + " and " + words[last]
 }
 
 // A Picture is the data that a figure is drawn from.
@@ -108,7 +103,7 @@ func (a *Analysis) drawable(k figure.Preset, asked string) error {
 	switch {
 	case asked == "" && a.Baseline != nil && k.Input != figure.OfPrices:
 		priced := figure.NamesOf(func(k figure.Preset) bool { return k.Input == figure.OfPrices })
-		return workspace.Errorf("--baseline is for measures, %s; use --base N for %s", Listed(priced), k.Name)
+		return workspace.Errorf("--baseline is for measures, %s; use --base N for %s", number.List(priced, "and"), k.Name)
 	case asked != "" && a.Measures[0].At != "", k.Input == figure.OfPrices && a.Kind.Clock != "":
 		return nil
 	}

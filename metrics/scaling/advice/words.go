@@ -85,13 +85,7 @@ func (s *study) missing(c *Candidate) string {
 	return fmt.Sprintf("%s of runs miss it, at most %s", percent(c.Miss.Value), percent(*c.Miss.High))
 }
 
-// money formats an amount with two decimals, or with two significant digits if it is below 0.1.
-func money(x float64, currency string) string {
-	if x != 0 && x < 0.1 {
-		return strconv.FormatFloat(x, 'g', 2, 64) + " " + currency
-	}
-	return strconv.FormatFloat(x, 'f', 2, 64) + " " + currency
-}
+func money(x float64, currency string) string { return number.Money(x) + " " + currency }
 
 // allowed formats an amount that the user gave: with two decimals, or with all of its digits if
 // it has more.
