@@ -76,7 +76,7 @@ func (l *log) names(r io.Reader, separators string) *table {
 		return t
 	}
 	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
-		l.fail(0, "encoded in UTF-16; save it in UTF-8 (iconv -f UTF-16 -t UTF-8)")
+		l.fail(0, inUTF16)
 	}
 	if data[len(data)-1] != '\n' {
 		lines := bytes.Count(data, []byte{'\n'})

@@ -108,10 +108,22 @@ func (t *deepSpeedTimes) rate(sample string) {
 	case end.step > begin.step && between > 0 && finite(between) && !within(between, f.Value, sameValue):
 		f.Value, f.Note = between, "the steps between DeepSpeed's first running average and its last over their time; a sample is what the data loader calls one"
 		t.l.note("DeepSpeed's running average (%.4g samples/s) miscounts the first steps, or they were slow: the rate between its lines (%.4g) is used", end.v.Number, between)
+	case t.contradicts(f.Value) != "":
+		f = t.l.contradicted(f, t.contradicts(f.Value))
 	case end.step == begin.step && !within(t.current.Number, f.Value, nearly):
 		f = t.l.contradicted(f, fmt.Sprintf("its only running average is %.4g samples/s, and the step that is printed has %.4g", f.Value, t.current.Number))
 	}
 	t.l.add(metrics.Event{Figure: &f}, f.Value/end.v.Number, end.v)
+}
+
+// contradicts returns how the times of day and the batch that the user gave contradict a rate; ""
+// if they do not.
+func (t *deepSpeedTimes) contradicts(rate float64) string {
+	span, _, median := t.betweenLines()
+	if batch := t.l.o.globalBatch(); span > clockSpan && batch > 0 && !within(rate*median, batch, 1.25) {
+		return fmt.Sprintf("%.4g samples/s in the %.4g s of a step by the times of day are %.4g samples, and the batch is %g", rate, median, rate*median, batch)
+	}
+	return ""
 }
 
 // rateAbove0 parses a rate in samples/s, which must be above 0.

@@ -17,6 +17,8 @@ import (
 // because the file is then probably not text.
 const longestLine = 4 << 20
 
+const inUTF16 = "encoded in UTF-16; save it in UTF-8 (iconv -f UTF-16 -t UTF-8)"
+
 // line is a line of a log without its newline, its launcher's prefix, and terminal colours. A
 // carriage return also ends a line, because progress bars overwrite themselves, but it does not
 // increase the line number.
@@ -68,6 +70,9 @@ func (s *scanner) each(f func(line)) {
 			return
 		}
 		if n == 1 {
+			if bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")) {
+				s.l.fail(0, inUTF16)
+			}
 			text = bytes.TrimPrefix(text, []byte("\ufeff"))
 		}
 		if len(text) > 0 {

@@ -30,6 +30,7 @@ var megatronLog = stepFormat{
 	line:      regexp.MustCompile(`^(?:.*?[\s\]:])?(?P<before>samples/sec: +\S+ \| )?iteration +(?P<step>\d+)/ *\d+ +\|(?P<fields>.+)\|\s*$`),
 	separator: "|",
 	batch:     "global batch size",
+	consumed:  "consumed samples",
 	losses:    []string{"lm loss", "lm_loss"},
 	fields: []stepField{
 		{"elapsed time per iteration (ms)", stepSeconds, 1e-3, megatronValue},
@@ -66,6 +67,9 @@ func readMegatron(l *log, r io.Reader) {
 		bridge = Value{}
 		s.megatronTokens(ln.number, fields)
 		s.megatronSamples(ln.number, fields)
+		if strings.Trim(fields["number of skipped iterations"]+fields["number of nan iterations"], "0") != "" {
+			s.skipped++
+		}
 		x, ok := fields["throughput per GPU (TFLOP/s/GPU)"]
 		switch {
 		case flops.Line > 0:

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,8 +18,10 @@ var (
 	logName    = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:log(?:2|10|e)?|ln) ?\(|(?:^|[^a-z])log(?:2|10)(?:[^a-z0-9]|$)|^(?:log|ln)[ _]`)
 	// multiplied matches a factor: "k" and "x1000" in brackets, and "x1000" elsewhere.
 	multiplied = regexp.MustCompile(`[(\[{] ?(?:in )?(?:[x×*] ?)?([kKMG]|[tT]housands?|[mM]illions?|[bB]illions?|1[, ]?000(?:[, ]?000)*|1[eE][369]|10\^?[369³⁶⁹]) ?[)\]}]|(?:^|[ _])[x×*] ?(1[, ]?000(?:[, ]?000)*|1[eE][369]|10\^?[369³⁶⁹])(?:[ _]|$)`)
-	// several matches a number of units: "s/1000 iters", "time for 100 steps", "(1000 img/s)".
-	several = regexp.MustCompile(`(?i)(?:^|[(\[/]|(?:^|[^a-z])(?:per|for|every))[ _]*(\d[\d,_]*)[ _]?([a-z]+)`)
+	// perSeveral matches a number of units after a division: "s/1000 iters", "sec_per_100_it".
+	perSeveral = regexp.MustCompile(`(?i)(?:/|(?:^|[^a-z])per)[ _]*(\d[\d,_]*)[ _]?([a-z]+)`)
+	// forSeveral matches a number of units of a time: "time for 100 steps", "(1000 img/s)".
+	forSeveral = regexp.MustCompile(`(?i)(?:^|[(\[]|(?:^|[^a-z])(?:for|every))[ _]*(\d[\d,_]*)[ _]?([a-z]+)`)
 )
 
 // factored removes a factor such as "(k)" or "x1000" from the name of a column, and returns it; 1
@@ -44,31 +47,42 @@ func factored(name string) (rest string, factor float64) {
 	return name[:m[0]] + " " + name[m[1]:], factor
 }
 
-// manyOf returns the part of a name that says that each number is for several units, as in
+// manyOf returns the part of a text that says that a number is for several units, as in
 // "s/1000 iters"; "" if there is none.
-func manyOf(name string) string {
-	for _, m := range several.FindAllStringSubmatch(name, -1) {
-		kind := number.Kind(m[2])
-		counted := kind != "" && kind != number.PerDevice && kind != number.PerNode && kind != "share" || number.TimeUnit(m[2]) > 0
-		if n, err := strconv.Atoi(strings.NewReplacer(",", "", "_", "").Replace(m[1])); err == nil && n > 1 && counted {
-			return m[1] + " " + m[2]
+func manyOf(text string, several ...*regexp.Regexp) string {
+	for _, expression := range several {
+		for _, m := range expression.FindAllStringSubmatch(text, -1) {
+			kind := number.Kind(m[2])
+			counted := slices.Contains([]string{"samples", "tokens", "requests", "steps", "epochs"}, kind) || number.TimeUnit(m[2]) > 0
+			if n, err := strconv.Atoi(strings.NewReplacer(",", "", "_", "").Replace(m[1])); err == nil && n > 1 && counted {
+				return fmt.Sprint(n, " ", m[2])
+			}
 		}
 	}
 	return ""
 }
 
-// derived returns an error if a column is computed from the figure, judging by its name: a spread,
-// a ratio, a logarithm, or the figure of several units.
+// computedFrom returns how numbers with this name are computed from a figure, such as "a
+// logarithm"; "" if they may be the figure. base is the figure's unit.
+func computedFrom(name, base string) string {
+	switch {
+	case spreadName.MatchString(name):
+		return "a spread or an interval"
+	case logName.MatchString(name):
+		return "a logarithm"
+	case base != "" && ratioName.MatchString(name):
+		return "a ratio to another run"
+	}
+	return ""
+}
+
+// derived returns an error if a column does not hold the figure itself, judging by its name.
 func derived(ours, name, base string) error {
 	unit := cmp.Or(usual[base], "fraction")
-	switch many := manyOf(name); {
-	case spreadName.MatchString(name):
-		return fmt.Errorf("column %s is a spread or an interval, judging by its name, and not %s: map the column with the values; or, if the name is wrong, write %s", clip(name), ours, mapping(ours, name, unit))
-	case logName.MatchString(name):
-		return fmt.Errorf("column %s is a logarithm, judging by its name, and not %s: map a column with the values themselves; or, if the name is wrong, write %s", clip(name), ours, mapping(ours, name, unit))
-	case base != "" && ratioName.MatchString(name):
-		return fmt.Errorf("column %s is a ratio to another run, judging by its name, and not %s: map the column with the values in %s; or, if the name is wrong, write %s", clip(name), ours, unit, mapping(ours, name, unit))
-	case base != "" && many != "":
+	if what := computedFrom(name, base); what != "" {
+		return fmt.Errorf("column %s is %s, judging by its name, and not %s: map the column with the values; or, if the name is wrong, write %s", clip(name), what, ours, mapping(ours, name, unit))
+	}
+	if many := manyOf(name, perSeveral, forSeveral); base != "" && many != "" {
 		return fmt.Errorf("column %s is for %s at once, judging by its name: divide it, so that each number is for one; or, if the name is wrong, write %s", clip(name), many, mapping(ours, name, unit))
 	}
 	return nil

@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"cmp"
 	"math"
 	"regexp"
 	"slices"
@@ -29,6 +30,52 @@ var (
 	bytesKey = regexp.MustCompile(`(?i)[_ (\[]([kmgt])(i?)b[)\]]?["']?\s*[=:]?\s*$`)
 )
 
+var (
+	// keyBefore matches the last two words before a number, as in "step time std: "
+	keyBefore  = regexp.MustCompile(`(?:[\pL\d_@%/()\[\]^.-]+ ?){1,2}["']?\s*[=:]?\s*["']?$`)
+	afterPlus  = regexp.MustCompile(`(?:±|\+/?-) ?$`)
+	bound      = regexp.MustCompile(`(?:^|[^-=<>])([<>≤≥]=?) ?$`)
+	accuracies = regexp.MustCompile(`(?i)acc|top|correct|iou|f1`)
+	micro      = regexp.MustCompile(`(?i)micro[-_ ]?(?:batch|step|it)`)
+)
+
+// described fails if the text around a number says that it is something else than the figure: its
+// spread, a ratio, a logarithm, a loss, or the value for several steps.
+func (l *log) described(c *compiled, w *numberAt) {
+	before, rest := w.before(), w.after()
+	rest = rest[:min(len(rest), around)]
+	key := keyBefore.FindString(before)
+	base := ""
+	if c.known {
+		base = c.declared.Base
+	}
+	what := ""
+	switch {
+	case computedFrom(c.Name, "s") != "": // the user wants it
+	case afterPlus.MatchString(before):
+		what = "a spread or an interval"
+	default:
+		what = computedFrom(key, base)
+	}
+	many := cmp.Or(manyOf(key, perSeveral), manyOf(rest, perSeveral))
+	if c.declared.Inverse || c.Name == stepSeconds {
+		many = cmp.Or(many, manyOf(rest, forSeveral))
+	}
+	switch m := bound.FindStringSubmatch(before); {
+	case what != "":
+		fail("the text before %q says that it is %s, and not %s, in %q; let the expression match the value itself", w.Number, what, c.Name, w.shown())
+	case c.Name == "accuracy" && notAccuracy.MatchString(key) && !accuracies.MatchString(key):
+		fail("the text before %q says that it is a loss or an error, and not an accuracy, in %q; let the expression match the accuracy, or choose another name", w.Number, w.shown())
+	case base != "" && many != "":
+		fail("%q is for %s in %q, and %s is for one; let the program print that", w.Number, many, w.shown(), c.Name)
+	case m != nil && !strings.HasPrefix(w.after(), "<"):
+		l.note("%q comes before a number of %s (line %d), so that it is a limit and not the value", m[1], c.Name, w.ln.number)
+	}
+	if c.unit.steps && (micro.MatchString(key) || micro.MatchString(rest)) {
+		l.note("the log counts micro-batches for %s: if a step has several, its rate is lower", c.Name)
+	}
+}
+
 // neighbours fails if the text around a number shows that it is part of something
 // else: a power of ten, a range, a number with thousands separators. If a unit follows a spread
 // (1200 ± 30 K), it becomes the unit of the number.
@@ -38,8 +85,8 @@ func (l *log) neighbours(c *compiled, text string, from int, r *number.Reading) 
 	if c.declared.Inverse && countOf.MatchString(text[:from]) {
 		fail("%q is the time of several steps in %q, and %s is in %s; let the program print the time of one", r.Number, shown(text, from, end), c.Name, c.Unit)
 	}
-	if r.Clock && daysOf.MatchString(text[:from]) {
-		fail("%q is only part of a length of time in %q; let the expression match the days too", r.Number, shown(text, from, end))
+	if r.Clock && (daysOf.MatchString(text[:from]) || inClock.MatchString(text[:from])) {
+		fail("%q is only part of a length of time in %q; let the expression match the days and hours too", r.Number, shown(text, from, end))
 	}
 	if c.declared.IsRate() && !c.declared.Inverse && countIn.MatchString(rest) {
 		fail("%q is a count over a time in %q, and %s is in %s; let the program print the rate", r.Number, shown(text, from, end), c.Name, c.Unit)
@@ -109,7 +156,7 @@ func failScope(figure, per, text string) {
 
 // keyUnit returns the unit in the name that precedes a number in the log, as in "time_ms=".
 func (c *compiled) keyUnit(before string) (u number.Unit, text string, ok bool) {
-	if u, text, ok = number.KeyUnit(before); ok && (u.Base == c.declared.Base || u.IsRate()) {
+	if u, text, ok = number.KeyUnit(before); ok && (u.Base == c.declared.Base || u.IsRate() || u.Base == "s" && c.declared.Inverse) {
 		return u, text, true
 	}
 	if m := bytesKey.FindStringSubmatch(before); m != nil && c.declared.Base == "B" {

@@ -50,8 +50,8 @@ func TestPatternNeighbours(t *testing.T) {
 		{with(images, `(?P<value>\d+) img`), "100 img in 25 s", 0, "a count over a time"},
 		{took, "took 3 minutes 20 seconds", 200, ""},
 		{took, "took 1 h, 2 min and 3 s", 3723, ""},
-		{with(took, `(?P<value>\d+:\d+:\d+)`), "took 1 day, 1:02:03", 0, "match the days"},
-		{with(took, `(?P<value>\d+:\d+:\d+)`), "took 2-01:02:03", 0, "match the days"},
+		{with(took, `(?P<value>\d+:\d+:\d+)`), "took 1 day, 1:02:03", 0, "match the days and hours"},
+		{with(took, `(?P<value>\d+:\d+:\d+)`), "took 2-01:02:03", 0, "match the days and hours"},
 		{step, "time: 250 ms", 64, ""}, // 2 workers of 8
 		{step, "10 steps took 2.5 s", 0, "the time of several steps"},
 		{with(step, `(?P<value>[\d.]+)ms/step`), "- 12s 250ms/step\n- 99s 2s/step\n- 99s 2s/step", 8, ""},

@@ -22,6 +22,7 @@ var nemoLog = stepFormat{
 	needs:     []string{"train_step_timing in s"},
 	step:      "global_step", // the number of the iteration restarts with each epoch
 	batch:     "global_batch_size",
+	consumed:  "consumed_samples",
 	losses:    []string{"reduced_train_loss"},
 	fields: []stepField{
 		{"train_step_timing in s", stepSeconds, 1, nil},

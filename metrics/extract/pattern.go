@@ -44,6 +44,7 @@ type compiled struct {
 	known                         bool
 	adopted                       string // the unit that the log states, if Unit is empty
 	loose                         *loose // the same expression with any unit; nil: the expression has no unit after the number
+	grouped                       bool   // a note says how commas in numbers are read
 	reduces, ofRun                bool   // the user set reduce; the user set of = "run"
 }
 
@@ -184,6 +185,7 @@ func (l *log) matches(c *compiled, all []match) {
 	if c.Per == "run" && !c.reduces && len(all) > 1 {
 		l.fail(all[1].v.Line, "a second %s; the first is on line %d. Set per = \"step\" or \"epoch\", or reduce", c.Name, all[0].v.Line)
 	}
+	l.unlabelled(c, all)
 	all = l.settled(c, all)
 	l.mixed(c, matchValues(all))
 	note := c.note(len(all))

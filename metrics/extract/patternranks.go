@@ -45,6 +45,27 @@ func (l *log) copies(c *compiled, bySource map[string][]match) {
 	l.fail(0, "ranks print different values of %s (%g on rank %s, %g on rank %s), so none is the run's: %s", c.Name, low, at, high, to, remedy)
 }
 
+// unlabelled adds a note if each step seems to be printed by several ranks without a prefix: the
+// same text comes before several numbers, which differ much, equally often for all steps.
+func (l *log) unlabelled(c *compiled, all []match) {
+	if len(all) < 4 || all[0].step == 0 {
+		return
+	}
+	of := map[uint64][]float64{}
+	for _, m := range all {
+		of[m.step] = append(of[m.step], m.v.Number)
+	}
+	copies := len(of[all[0].step])
+	for _, values := range of {
+		if len(values) != copies || slices.Max(values) <= 1.2*slices.Min(values) {
+			return
+		}
+	}
+	if copies > 1 && len(of) > 1 {
+		l.note("each step has %d values of %s, which differ: if they are of several ranks, let each rank print its number (srun -l, torchrun), and write of = \"rank\" to add them up", copies, c.Name)
+	}
+}
+
 // fewSettled is the smallest number of values in which a start-up phase is looked for: the first
 // half of fewer values does not show a direction (see oneWay).
 const fewSettled = 7

@@ -1,7 +1,10 @@
 package extract
 
 import (
+	"hash/maphash"
 	"io"
+	"regexp"
+	"strings"
 
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/measure"
@@ -16,8 +19,14 @@ type match struct {
 	other          string // text of the unit, if it is not the one in the expression
 	place          string // the text before the number, as the function place returns it
 	rank           string // rank that the text before the number names; "" for none
+	step           uint64 // digest of the text before the number if it has digits, without times of day; else 0
 	summary        bool   // the text before the number says best, final, ...
 }
+
+var (
+	clockText = regexp.MustCompile(`\d\d?:\d\d:\d\d(?:[.,]\d+)?`)
+	stepSeed  = maphash.MakeSeed()
+)
 
 func readPatterns(l *log, r io.Reader, patterns []*compiled) {
 	list := make([]*compiled, len(patterns))
@@ -84,6 +93,9 @@ func (l *log) match(c *compiled, ln line) (one match, ok bool) {
 		*g.into = &v
 	}
 	one.v.Line = ln.number
+	if before := clockText.ReplaceAllString(ln.text[:max(0, m[2*c.value])], ""); c.Per == "step" && strings.ContainsAny(before, "0123456789") {
+		one.step = maphash.String(stepSeed, before)
+	}
 	one.summary = summary.MatchString(ln.text[:max(0, m[2*c.value])])
 	if err := try(func() { one.v.Number = l.quantity(c, ln, m) }); err != nil {
 		l.fail(ln.number, "%w (the value of pattern %s)", err, c.Name)

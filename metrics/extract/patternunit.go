@@ -73,7 +73,11 @@ func (l *log) quantity(c *compiled, ln line, m []int) float64 {
 	}
 	var ok bool
 	w.Reading, ok = number.Read(text[w.from:])
-	if !ok || w.from == w.to || c.plainly(w) || math.Abs(w.Value) > largestNumber {
+	isPlain := !ok || w.from == w.to || c.plainly(w) || math.Abs(w.Value) > largestNumber
+	if ok {
+		l.described(c, w)
+	}
+	if isPlain {
 		x, ok := parsed(text[w.from:w.to])
 		if !ok {
 			fail("%s", unreadable(text[w.from:w.to]))
@@ -109,7 +113,8 @@ func (c *compiled) plainly(w *numberAt) bool {
 
 // withUnit returns a number converted from the unit in its group or next to it.
 func (l *log) withUnit(c *compiled, w *numberAt, m []int) float64 {
-	if w.Grouped {
+	if w.Grouped && !c.grouped {
+		c.grouped = true
 		l.note("commas in numbers like %s are read as thousands separators", w.Number)
 	}
 	c.unitGroup(w.ln.text, m, &w.Reading)
@@ -225,16 +230,21 @@ func (l *log) byName(c *compiled, x float64, own number.Unit, name string) float
 	case own.Base == d.Base && !alike(own, d):
 		l.note("%s is read in %s, the unit in its name in the log, not in %s", c.Name, name, c.Unit)
 		x, _ = own.In(d, x)
+	case d.Inverse && own.Base == "s":
+		if own.Scale != d.Scale {
+			l.note("%s is read in %s, the unit in its name in the log, not in %s", c.Name, name, c.Unit)
+		}
+		x *= own.Scale / d.Scale
 	case own.Base != d.Base && own.IsRate() && d.IsRate():
 		fail("the log has %s in %s by its name, but its unit is given as %q; write unit = %q", c.Name, name, c.Unit, name)
 	}
 	return x
 }
 
-// alike reports whether two units of the same quantity are interchangeable. Many programs call
-// 1024³ bytes a GB, so the user's choice decides what a GB is.
-func alike(a, b number.Unit) bool {
-	return a.Inverse == b.Inverse && (a.Scale == b.Scale || (a.Base == "B" || a.Base == "B/s") && max(a.Scale/b.Scale, b.Scale/a.Scale) < 1.13)
+// alike reports whether the log's unit may be the user's. Many programs call 1024³ bytes a GB, so
+// the user's choice decides what a GB is. A GiB in the log is always 1024³ bytes.
+func alike(log, user number.Unit) bool {
+	return log.Inverse == user.Inverse && (log.Scale == user.Scale || (log.Base == "B" || log.Base == "B/s") && log.Scale < user.Scale && user.Scale/log.Scale < 1.13)
 }
 
 // adopt converts a number for a pattern without a unit. It adopts the unit in the text next to

@@ -21,7 +21,13 @@ type stepClock struct {
 	latest      float64   // time of day of the latest line
 	each        []float64 // seconds per step between lines
 	spacing     int       // steps between the first two lines
-	why         string    // why there is no clock; "": there is one
+	// alike has the seconds per step between lines of steps with the same batch and devices,
+	// without the first interval, which may include compilation. They begin at the line of step
+	// alikeStep, at the time of day alikeFrom; 0: at the next line.
+	alike     []float64
+	alikeStep int
+	alikeFrom float64
+	why       string // why there is no clock; "": there is one
 }
 
 var timeOfDay = regexp.MustCompile(`\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,6})?`)
@@ -48,6 +54,13 @@ func (c *stepClock) step(n int, at float64) {
 		c.why = "its times of day go back, or some lines have none"
 	default:
 		c.each = append(c.each, (at-c.latest)/float64(n-c.last))
+	}
+	switch {
+	case !c.seen || n == c.first || n <= c.last:
+	case c.alikeFrom == 0:
+		c.alikeStep, c.alikeFrom = n, at
+	default:
+		c.alike = append(c.alike, (at-c.latest)/float64(n-c.last))
 	}
 	if c.spacing == 0 {
 		c.spacing = n - c.first

@@ -22,6 +22,7 @@ type stepFormat struct {
 	needs     []string       // fields that a complete line has; other lines were cut off or are another program's
 	step      string         // field with the step number, if the number in the line restarts every epoch
 	batch     string         // field with the global batch
+	consumed  string         // field with the samples of all steps up to this one
 	losses    []string       // fields with the loss; the first one that a line has counts
 	fields    []stepField
 	ignored   *regexp.Regexp // names of fields that are not measures; nil: do not note unread fields
@@ -149,6 +150,9 @@ func (s *stepLog) declared(ln line, step int, fields parts) {
 	f := s.format
 	if x, ok := fields[f.batch]; ok {
 		s.batchOf(s.l.parse(ln.number, x))
+	}
+	if x, ok := fields[f.consumed]; ok {
+		s.consumedOf(ln.number, x)
 	}
 	if f.more != nil {
 		f.more(s, ln, step, fields)

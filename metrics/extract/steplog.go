@@ -80,6 +80,12 @@ type stepLog struct {
 	named          map[string]bool      // unread fields for which there is a note
 	others         map[string][]float64 // values of other ranks, in the log's unit
 	unrated        string               // why lines have no rate; "" if they have one
+	growth         []float64            // samples per step by the growth of the consumed samples
+	consumed       Value                // the latest number of consumed samples; Line 0: none
+	counted        int                  // lines of steps that count
+	skipped        int                  // lines with iterations that were skipped or had no finite gradient
+	wrongTime      string               // why the stated step times are wrong; "" if they are not
+	wrongBatch     string               // why the stated batch is wrong; "" if it is not
 	undivided      string               // why the number of workers is not that of devices; "" if it is
 }
 
@@ -124,6 +130,7 @@ func (s *stepLog) takes(ln line, step int) bool {
 	}
 	s.last, s.line = step, ln.number
 	s.lines++
+	s.counted++
 	s.clock.step(step, s.at)
 	return true
 }
@@ -252,7 +259,8 @@ func (s *stepLog) another() {
 	for _, f := range steady {
 		delete(s.measured, f.Name)
 	}
-	s.samples = nil
+	s.samples, s.growth = nil, nil
+	s.clock.alike, s.clock.alikeFrom = nil, 0
 }
 
 // devicesAre sets the number of devices from this line on, which may change at a restart. by

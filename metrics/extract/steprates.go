@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -18,6 +19,8 @@ func (s *stepLog) finish() {
 	}
 	s.from.note(l)
 	s.ranksDiffer()
+	s.checkTimes()
+	s.checkBatch()
 	rated := false
 	for _, f := range steady {
 		values := s.measured[f.Name]
@@ -27,7 +30,11 @@ func (s *stepLog) finish() {
 		rated = true
 		f.Reduce = "median"
 		f.Note = strings.Join(slices.DeleteFunc([]string{f.Note, "the median over the log's lines, without " + s.leftOut()}, func(s string) bool { return s == "" }), "; ")
-		l.reduce(f, s.scale[f.Name], values)
+		scale := s.scale[f.Name]
+		if f.Name == stepSeconds && s.wrongTime != "" {
+			f = l.contradicted(f, s.wrongTime)
+		}
+		l.reduce(f, scale, values)
 	}
 	if !rated {
 		why := "the log has nothing beyond " + s.leftOut() + ", in which programs compile and fill caches"
@@ -77,6 +84,9 @@ func (s *stepLog) over(f metrics.Figure, each float64) {
 	}
 	if len(seconds) > 1 {
 		f.Reduce = "median"
+	}
+	if why := cmp.Or(s.wrongTime, s.wrongBatch); why != "" {
+		f = s.l.contradicted(f, why)
 	}
 	s.l.add(metrics.Event{Figure: &f}, f.Value/median(seconds), seconds...)
 }
