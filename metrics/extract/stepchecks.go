@@ -27,7 +27,7 @@ func (s *stepLog) checkBatch() {
 		return
 	}
 	slices.Sort(s.growth)
-	if low, high := s.growth[len(s.growth)/4], s.growth[len(s.growth)-1-len(s.growth)/4]; low == high && low != s.batch.Number {
+	if low, high := s.growth[len(s.growth)/4], s.growth[len(s.growth)-1-len(s.growth)/4]; low == high && low > 0 && low != s.batch.Number {
 		s.wrongBatch = fmt.Sprintf("the consumed samples grow by %g a step, and the global batch is stated as %g", low, s.batch.Number)
 	}
 }
