@@ -3,6 +3,8 @@ package extract
 import (
 	"fmt"
 	"slices"
+
+	"github.com/scalebench/scalebench/metrics/number"
 )
 
 // consumedOf records the samples of all steps up to the current one.
@@ -21,7 +23,7 @@ func (s *stepLog) consumedOf(ln int, text string) {
 // checkBatch compares the global batch with the growth of the consumed samples.
 func (s *stepLog) checkBatch() {
 	if s.skipped > 0 && 10*s.skipped > s.counted {
-		s.l.note("%d of %d lines have iterations that were skipped or had no finite gradient: such steps take less time, and train nothing", s.skipped, s.counted)
+		s.l.note("%d of %s have iterations that were skipped or had no finite gradient: such steps take less time, and train nothing", s.skipped, number.Count(s.counted, "line"))
 	}
 	if s.batch.Line == 0 || len(s.growth) < 3 {
 		return

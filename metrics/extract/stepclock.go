@@ -27,7 +27,7 @@ type stepClock struct {
 	alike     []float64
 	alikeStep int
 	alikeFrom float64
-	why       string // why there is no clock; "": there is one
+	why       string // why losses cannot be timed; "" if they can
 }
 
 var timeOfDay = regexp.MustCompile(`\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,6})?`)
