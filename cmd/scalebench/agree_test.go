@@ -89,7 +89,7 @@ func (s sharedStudy) ingest(t *testing.T, db *store.Store, dir string) {
 	}
 }
 
-// sharedStudies are of every way in which a ratio is made, or refused.
+// sharedStudies cover every way in which a ratio is computed or refused.
 var sharedStudies = []sharedStudy{
 	{"even", []int{1, 2, 4}, 7, "blocks", func(r *rand.Rand, workers, _, _, _ int) (float64, string, bool) {
 		return steady(r, workers), "node1", false
@@ -171,7 +171,7 @@ func (f facts) add(quantity, output string, value any) {
 	f[quantity][output] = x
 }
 
-// differ lists the quantities of which outputs say different things.
+// differ lists the quantities that differ between outputs.
 func (f facts) differ() (list []string) {
 	for _, quantity := range slices.Sorted(maps.Keys(f)) {
 		said := f[quantity]
@@ -377,7 +377,7 @@ func (f facts) advice(study string, list []map[string]any) {
 					continue
 				}
 				f.add(figureOf(study, row["workers"], what), "advise", e["value"])
-				// At the base advise gives 100 % as its own bounds.
+				// For the base, advise gives 100 % as both ends of the interval.
 				if e["low"] != nil && !(key == "efficiency" && e["low"] == e["high"]) {
 					f.add(figureOf(study, row["workers"], what+"_low"), "advise", e["low"])
 					f.add(figureOf(study, row["workers"], what+"_high"), "advise", e["high"])
@@ -387,9 +387,9 @@ func (f facts) advice(study string, list []map[string]any) {
 	}
 }
 
-// medians adds the throughput at each count: predict has it in a list of what
-// was measured, history where nothing changed from the first run to the last, and compare
-// for the first of two studies.
+// medians adds the throughput at each count. predict lists it with the measured counts, history
+// prints it if nothing changed from the first run to the last, and compare prints it for the
+// first of two studies.
 func (f facts) medians(study, command string, list []map[string]any) {
 	segments := map[any]int{}
 	for _, row := range list {
@@ -442,7 +442,7 @@ func (f facts) views(t *testing.T, study string, db *sql.DB) {
 	}
 }
 
-// report has its figures in files next to it.
+// report adds the values of a report's figures, which are in files next to it.
 func (f facts) report(t *testing.T, output func(...string) string, dir string, studies []string) {
 	t.Helper()
 	for _, study := range studies {

@@ -30,7 +30,7 @@ func TestEveryUsageLineHasAScript(t *testing.T) {
 	walk = func(level []*cli.Command) {
 		for _, c := range level {
 			walk(c.Subcommands)
-			if len(c.Subcommands) > 0 || c.Name == "help" { // which explains all, not itself
+			if len(c.Subcommands) > 0 || c.Name == "help" { // help explains all commands
 				continue
 			}
 			n++

@@ -11,8 +11,8 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// recorder is a small command line with every shape that ours has; carrying it
-// out fills in what it was asked to do.
+// A recorder is a small command line with all kinds of flags and operands that ours has. Running
+// it records what it was asked to do.
 type recorder struct {
 	session  session
 	command  string
@@ -50,7 +50,7 @@ func (r *recorder) app() *cli.App {
 	return app
 }
 
-// carryOut is run for the recorder's command line.
+// carryOut runs the recorder's command line.
 func (r *recorder) carryOut(words []string) error {
 	app := r.app()
 	line, err := parse(app, words)
@@ -77,7 +77,7 @@ func TestArgumentsInAnyOrder(t *testing.T) {
 		return w
 	}
 	for _, test := range []struct {
-		line string // words apart by one blank
+		line string // words separated by single spaces
 		want want
 	}{
 		{"plot -o f.png speedup s", speedup},
@@ -164,8 +164,8 @@ func TestFlagNamesAgree(t *testing.T) {
 	}
 }
 
-// FuzzParse takes any words: parse never panics, and what it accepts means the
-// same when its own order is read again.
+// FuzzParse checks for any words that parse does not panic, and that parsing its canonical order
+// again gives the same result.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{"plot speedup s -o f", "-vq", "plot -- -o", "--db=x runs", "-", "--", "-é", "data synth --format", "plot -o\xff -\xff"} {
 		f.Add(strings.ReplaceAll(s, " ", "\x00"))
@@ -187,8 +187,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// FuzzPermute writes one known command line in an order and spelling that the
-// fuzzer chooses; the command must get exactly what was meant.
+// FuzzPermute writes a known command line in a random order and spelling; the command must
+// get the intended values.
 func FuzzPermute(f *testing.F) {
 	f.Add([]byte{0}, "speedup", "study", "f.png", "where a,b")
 	f.Add([]byte{7, 1, 2, 200, 3}, "-x", "--", "--base", "")
@@ -221,7 +221,7 @@ func FuzzPermute(f *testing.F) {
 					return []string{"-" + short + value}
 				}
 			}
-			if strings.HasPrefix(value, "-") { // bare, it might be a flag
+			if strings.HasPrefix(value, "-") { // without =, it could be a flag
 				return []string{"--" + long + "=" + value}
 			}
 			return []string{"--" + long, value}

@@ -82,7 +82,7 @@ func TestOneBadRecord(t *testing.T) {
 		for _, o := range []struct {
 			args []string
 			code int
-			want string // besides the bad folder
+			want string // in addition to the bad folder
 		}{
 			{[]string{"status", "odd"}, 3, good},
 			{[]string{"collect", "odd"}, 3, "collected "},

@@ -69,8 +69,8 @@ workers = [1]
 	}
 }
 
-// cancelScope submits a study and waits, cancels one run or the study, and holds
-// what becomes of each.
+// cancelScope submits a study and waits, cancels one run or the whole study, and checks the
+// state of each run.
 func cancelScope(t *testing.T, b *bench, c *slurmtest.Cluster, packing, scope string, state metrics.Status) {
 	b.must(0, nil, "submit", scope+".toml")
 	var out bytes.Buffer
@@ -82,7 +82,7 @@ func cancelScope(t *testing.T, b *bench, c *slurmtest.Cluster, packing, scope st
 	ended := make(chan error, 1)
 	go func() { ended <- wait.Wait() }()
 	first := b.until(scope, string(state), func(r statusRow) bool { return r.Status == state })
-	if state == metrics.Running { // its program has begun, so that what ends it is the cancel
+	if state == metrics.Running { // its program has started, so that the cancellation ends it
 		log := filepath.Join(b.dir, "runs", first.Run, "rank-00000.log")
 		for deadline := time.Now().Add(longest); ; time.Sleep(100 * time.Millisecond) {
 			if _, err := os.Stat(log); err == nil {
@@ -111,7 +111,7 @@ func cancelScope(t *testing.T, b *bench, c *slurmtest.Cluster, packing, scope st
 		}
 	}
 	b.until(scope, "cancelled", func(r statusRow) bool { return r.Run == first.Run && r.Status == metrics.Cancelled })
-	if scope == "run" { // the others go on
+	if scope == "run" { // the others continue
 		var rows []statusRow
 		b.must(0, &rows, "status", scope, "--format", "json")
 		for _, r := range rows {
@@ -123,7 +123,7 @@ func cancelScope(t *testing.T, b *bench, c *slurmtest.Cluster, packing, scope st
 	}
 	b.emptied(c)
 	select {
-	case <-ended: // with the runs' verdict, or none to tell
+	case <-ended: // the command has ended
 	case <-time.After(longest):
 		t.Fatalf("submit --wait goes on:\n%s", out.String())
 	}
@@ -148,8 +148,8 @@ func (b *bench) emptied(c *slurmtest.Cluster) {
 	}
 }
 
-// allCancelled waits until every attempt of a study has ended, and holds that
-// each repeat's last one was cancelled, and none begun after it but by retry.
+// allCancelled waits until every attempt of a study has ended, and checks that the last attempt
+// of each repeat was cancelled, and that only retry started another one.
 func (b *bench) allCancelled(study string) {
 	b.t.Helper()
 	var rows []statusRow
@@ -171,8 +171,8 @@ func (b *bench) allCancelled(study string) {
 	}
 }
 
-// A waiting run that somebody ends with scancel is seen to have been cancelled, also
-// as a task of a job array, and submit begins it again: only cancel is kept to.
+// If a user ends a waiting run with scancel, also as a task of a job array, it counts as
+// cancelled, but submit starts it again: only `scalebench cancel` prevents that.
 func TestSlurmCancelByHand(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, slurmtest.Options{})

@@ -60,8 +60,8 @@ func TestSlurmFailuresNameTheirCause(t *testing.T) {
 	}
 }
 
-// TestSlurmMungeDead: without munge no command of Slurm's reaches anybody. That is
-// exit code 4, and no run's failure.
+// TestSlurmMungeDead checks that without munge, when Slurm's commands reach no daemon, the exit
+// code is 4, and no run counts as failed.
 func TestSlurmMungeDead(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, slurmtest.Options{})

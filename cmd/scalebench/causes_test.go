@@ -9,16 +9,16 @@ import (
 	"testing"
 )
 
-// A failure is a program that fails, and what a person is to be told of it: what
-// went wrong, where, and what can be done.
+// A failure is a program that fails, and what the user must be told: what went wrong, where,
+// and what to do.
 type failure struct {
 	name     string
-	study    string // more of the study's file than its name and sweep
+	study    string // rest of the study file, after name and sweep
 	files    map[string]string
-	what     string // the status and why
-	log      string // end of the path of the log that is named
+	what     string // the status and the cause
+	log      string // end of the path of the named log
 	todo     string
-	withheld string // that is nowhere in what is printed
+	withheld string // text that must not be printed
 }
 
 // failsWith runs each study on this machine, with real processes.
@@ -53,7 +53,7 @@ func failsWith(t *testing.T, failures []failure) {
 	}
 }
 
-// told holds what was printed against what a person is to be told.
+// told compares the output with what the user must be told.
 func (f failure) told(t *testing.T, dir, out string) {
 	t.Helper()
 	lines := strings.Split(out, "\n")
@@ -79,7 +79,7 @@ func (f failure) told(t *testing.T, dir, out string) {
 	}
 }
 
-// The programs are the shell's: no Python need be there.
+// The programs are shell scripts, so no Python is needed.
 func TestFailuresNameTheirCause(t *testing.T) {
 	host, err := os.Hostname()
 	if err != nil {

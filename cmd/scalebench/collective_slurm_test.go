@@ -13,8 +13,8 @@ import (
 	"github.com/scalebench/scalebench/slurm/slurmtest"
 )
 
-// TestSlurmCollective: the benchmark of collectives as jobs: two ranks on one
-// node, two on two nodes, and four on two.
+// TestSlurmCollective runs the benchmark of collectives in jobs: two ranks on one node, two on
+// two nodes, and four on two.
 func TestSlurmCollective(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, startCluster(t, slurmtest.Options{Conf: "Licenses=turn:1"}))
@@ -48,7 +48,7 @@ workers_per_node = 1
 	}
 	var fits, sizes []row
 	b.must(0, &fits, "scaling", "links", "--format", "json")
-	placements := map[string]int{} // workers, and how many of them on a node
+	placements := map[string]int{} // workers, and workers per node
 	for _, r := range fits {
 		_, perNode, _ := strings.Cut(r.Series, "workers_per_node=")
 		placements[fmt.Sprint(r.Workers, "/", perNode)]++

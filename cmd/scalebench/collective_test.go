@@ -15,11 +15,11 @@ import (
 	"github.com/scalebench/scalebench/metrics/store"
 )
 
-// benchmarked stores a run of a benchmark of collectives whose figures are known:
-// "benchmarked STUDY BACKEND WORKERS LATENCY BANDWIDTH" is one of all-reduce in
-// place on one node, in which s bytes take LATENCY + s/BANDWIDTH seconds, for
-// 1000 bytes, 1 MB and 10 MB. The fit to a real run may find anything where other
-// work holds the small messages up. The database is $SCALEBENCH_DB.
+// benchmarked stores a run of a benchmark of collectives with known results:
+// "benchmarked STUDY BACKEND WORKERS LATENCY BANDWIDTH" stores an in-place all-reduce on one
+// node, in which s bytes take LATENCY + s/BANDWIDTH seconds, for 1000 bytes, 1 MB and 10 MB.
+// The results of a real run would be unpredictable, because other work delays small
+// messages. The database is $SCALEBENCH_DB.
 func benchmarked(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 5 {
 		ts.Fatalf("usage: benchmarked study backend workers latency bandwidth")

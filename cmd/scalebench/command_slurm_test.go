@@ -16,9 +16,9 @@ import (
 	"github.com/scalebench/scalebench/slurm/slurmtest"
 )
 
-// TestSlurmCommand: somebody's own program on 2 nodes with 2 ranks each, its
-// ranks started by srun, by one torchrun a node that it starts itself, and by launch = "torchrun"; and one that knows nothing
-// of scalebench, whose figures are read from what rank 0 prints.
+// TestSlurmCommand runs a user's program on 2 nodes with 2 ranks each. Its ranks are started by
+// srun, by one torchrun per node that the program starts itself, and by launch = "torchrun".
+// Another program is unaware of scalebench, and its results are read from rank 0's output.
 func TestSlurmCommand(t *testing.T) {
 	// It runs alone: four processes of PyTorch that meet over gloo must be scheduled at the
 	// same time.
@@ -59,7 +59,7 @@ framework = ["command"]
 workers = [4]
 `, name, strings.ReplaceAll(run, "PROGRAM", program), launch))
 		b.must(0, nil, "submit", name+".toml", "--site", "site.toml", "--wait", "--interval", "1s")
-		// 12,800 samples are 10 steps of 4 · 320 an epoch.
+		// An epoch of 12,800 samples has 10 steps of 4 · 320.
 		b.reported(name, 20)
 	}
 
@@ -128,8 +128,8 @@ func (b *bench) stated(study string) {
 	}
 }
 
-// reported checks the one run of a study: each of its 4 ranks must have been
-// where the plan says, and made so many steps.
+// reported checks the only run of a study: each of its 4 ranks must have run where the plan
+// says, and recorded this number of steps.
 func (b *bench) reported(study string, steps int) {
 	t := b.t
 	t.Helper()

@@ -62,8 +62,8 @@ workers_per_node = 2
 workers = [1, 4]
 `
 
-// TestSlurmDoctor tries out a real cluster by the site file that site init
-// wrote, and then with all that a site file can have wrong.
+// TestSlurmDoctor runs doctor on a real cluster with the site file that site init wrote, and
+// then with every mistake that a site file can have.
 func TestSlurmDoctor(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, slurmtest.Options{})
@@ -108,15 +108,15 @@ func TestSlurmDoctor(t *testing.T) {
 		`interface | main/node1 | fail | no network interface "nosuch0" on this host; it has: `,
 		`interface | main/node2 | fail | no network interface "nosuch0"`, "network | main/node1–node2 | fail")
 
-	// A worker that is not there on the nodes.
+	// A worker that does not exist on the nodes.
 	b.write("worker.toml", "worker = \"/nowhere/scalebench-worker\"\n[[partitions]]\nname = \"main\"\n")
 	b.must(3, &rows, "doctor", "--site", "worker.toml", "--format", "json")
 	expectRows(t, rows, "worker | /nowhere/scalebench-worker | fail | /nowhere/scalebench-worker is not a program",
 		"probe job | main | fail | job … is FAILED", "worker | main | fail | no task answered: ",
 		"run folder | main/node 0 of the job | not tested | the batch script wrote there")
 
-	// Partitions that are closed or not there, limits that are not the
-	// cluster's, a point that Slurm refuses.
+	// Partitions that are closed or do not exist, limits that differ from the cluster's, and a
+	// point that Slurm refuses.
 	b.write("closed.toml", "[[partitions]]\nname = \"closed\"\n[[partitions]]\nname = \"nosuch\"\n")
 	b.must(3, &rows, "doctor", "--site", "closed.toml", "--format", "json")
 	expectRows(t, rows, "partition | closed | fail | DOWN", "probe job | closed | not tested", "partition | nosuch | fail | the cluster has no such partition; it has: main, ")
@@ -131,11 +131,11 @@ func TestSlurmDoctor(t *testing.T) {
 		}
 	}
 
-	// A job that does not start in time is cancelled, and no failure.
+	// A job that does not start in time is cancelled, and does not count as a failure.
 	b.write("begin.toml", "[options]\nbegin = \"now+1hour\"\n[[partitions]]\nname = \"main\"\n")
 	b.must(0, &rows, "doctor", "--site", "begin.toml", "--timeout", "3s", "--format", "json")
 	expectRows(t, rows, "probe job | main | not tested | job … is still PENDING (BeginTime) after 3s and was cancelled")
-	b.emptied(c) // earlier calls' jobs may still be ending
+	b.emptied(c) // jobs of earlier calls may still be ending
 
 	// A node that does not see the runs folder.
 	runs := filepath.Join(b.dir, "runs")

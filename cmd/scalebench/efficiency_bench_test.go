@@ -15,7 +15,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/native/dataset"
 )
 
-// A contender is one framework on so many ranks of one thread each.
+// A contender is one framework on a number of single-threaded ranks.
 type contender struct {
 	framework string
 	ranks     int
@@ -25,7 +25,7 @@ type contender struct {
 
 const (
 	efficiencyRounds = 6
-	efficiencyTurn   = 4 * time.Second // that each contender has the machine in a round
+	efficiencyTurn   = 4 * time.Second // time of each contender in a round
 )
 
 // BenchmarkEfficiency measures the two-rank scaling efficiency of the native trainer and of
@@ -61,7 +61,7 @@ func BenchmarkEfficiency(b *testing.B) {
 					c.rates = c.turns(b)
 					c.signal(b, syscall.SIGKILL)
 					c.signal(b, syscall.SIGCONT)
-					_ = c.run.cmd.Wait() // a failed run, as it was killed
+					_ = c.run.cmd.Wait() // it fails, because it was killed
 				}
 				compareContenders(b, list)
 			}
@@ -102,7 +102,7 @@ workers = [%d]
 `, model, data, framework, ranks)
 }
 
-// signal reaches the ranks only: what supervises them has nothing to do.
+// signal sends a signal to the ranks only, not to their supervisors.
 func (c *contender) signal(b *testing.B, s syscall.Signal) {
 	b.Helper()
 	for _, pid := range c.run.ranks {
@@ -156,11 +156,11 @@ func (c *contender) turns(b *testing.B) (rates []float64) {
 	if len(rates) < efficiencyRounds {
 		b.Fatalf("%s on %d ranks: %d turns of %d can be told apart; is the machine busy?", c.framework, c.ranks, len(rates), efficiencyRounds)
 	}
-	return rates[1:efficiencyRounds] // what it did before the first round is no turn, and the last one has no end
+	return rates[1:efficiencyRounds] // steps before the first round do not count, and the last turn has no end
 }
 
-// compareContenders prints medians over the rounds in which all have a
-// throughput and, in brackets, the least and the largest.
+// compareContenders prints medians over the rounds in which all contenders have a throughput
+// and, in brackets, the smallest and the largest.
 func compareContenders(b *testing.B, list []*contender) {
 	spread := func(values []float64, format string) string {
 		sorted := slices.Sorted(slices.Values(values))

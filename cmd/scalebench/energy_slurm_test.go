@@ -15,9 +15,9 @@ import (
 )
 
 // TestSlurmEnergy runs a program on two nodes whose counters rise by 100 and 200 J a
-// second, through slurmd, slurmdbd and sacct. What is recorded lies between what they
-// drew while the program ran and what they drew while the whole batch script did; what
-// the samplers read of the same counters is 300 W.
+// second, through slurmd, slurmdbd and sacct. The recorded energy is between the
+// energy while the program ran and the energy of the whole batch script. The samplers read
+// 300 W from the same counters.
 func TestSlurmEnergy(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, slurmtest.Options{Nodes: 2, Watts: 100})
@@ -54,7 +54,7 @@ workers = [2]
 		Energy []struct{ Of, Source string }
 	}
 	for deadline := time.Now().Add(longest); shown.Result.SlurmJoules == nil; time.Sleep(300 * time.Millisecond) {
-		b.must(0, nil, "collect", read) // sacct hears of it later
+		b.must(0, nil, "collect", read) // sacct gets the energy later
 		b.must(0, &shown, "show", read+"/", "--format", "json")
 		if time.Now().After(deadline) {
 			t.Fatalf("no energy by Slurm: %+v\n%s", shown, b.slurm(c, "sacct", "-P", "-o", "JobID,JobName,State,NNodes,ElapsedRaw,ConsumedEnergyRaw"))

@@ -87,7 +87,7 @@ exec `+lookUp(t, b.env, "srun")+` "${rest[@]}"
 			break
 		}
 	}
-	// As in a shell that has no module command to hand on.
+	// As in a shell without a module command to inherit.
 	b.env = append(b.env, "BASH_ENV=", "MODULEPATH="+filepath.Join(b.dir, "modulefiles"))
 	b.write("program.py", `
 import os
@@ -126,7 +126,7 @@ workers = [2]
 framework = ["command"]
 `, e.name))
 			site := e.site
-			if e.name == "modules" || strings.Contains(site, "container") { // there is no "python" outside of an environment
+			if e.name == "modules" || strings.Contains(site, "container") { // "python" exists only inside an environment
 				b.write(e.name+".study.toml", strings.Replace(read(t, filepath.Join(b.dir, e.name+".study.toml")), `"python"`, `"python3"`, 1))
 			}
 			b.write(e.name+".site.toml", site+"\n")

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Runs examples/command-torchrun as its first lines say, with one epoch instead of six:
+// The test runs examples/command-torchrun as its first lines say, with one epoch instead of six:
 // Debian's torchrun starts the ranks, and each of them reports.
 func TestExampleCommandTorchrun(t *testing.T) {
 	dir := t.TempDir()
@@ -18,7 +18,7 @@ func TestExampleCommandTorchrun(t *testing.T) {
 		t.Fatal(err)
 	}
 	scalebench := program(t, "scalebench")
-	program(t, "scalebench-worker") // which it finds beside itself
+	program(t, "scalebench-worker") // which scalebench finds next to itself
 	cmd := exec.Command(scalebench, "run", "examples/command-torchrun/study.toml", "epochs=1", "--oversubscribe")
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "SCALEBENCH_DB="+filepath.Join(dir, "h.db"))
 	out, err := cmd.CombinedOutput()

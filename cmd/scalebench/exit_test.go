@@ -27,7 +27,7 @@ func TestExitCode(t *testing.T) {
 		{&schedulerError{err: errors.New("connection refused")}, 4},
 		{fmt.Errorf("submit: %w", &schedulerError{err: errors.New("connection refused")}), 4},
 		{fmt.Errorf("run: %w", context.Canceled), 130},
-		// A cluster that went away explains the runs that failed.
+		// If the cluster became unreachable, its exit code takes precedence over failed runs.
 		{errors.Join(&runsFailedError{failed: 1, total: 3}, &schedulerError{err: errors.New("gone")}), 4},
 	} {
 		if got := exitCode(test.err); got != test.want {

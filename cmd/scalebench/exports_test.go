@@ -15,12 +15,12 @@ import (
 	"testing"
 )
 
-// exports collects, for the files of the module, which functions, variables and
-// constants a package exports and which of them other packages name.
+// exports collects the functions, variables and constants that the module's packages export, and
+// those that other packages use.
 type exports struct {
 	declared map[string]map[string]token.Position // by import path and name
 	named    map[string]map[string]bool
-	packages map[string]string // the name of a package by its import path
+	packages map[string]string // package names by import path
 }
 
 // newExports reads every Go file below root with any build tags, and those that tests add
@@ -88,7 +88,7 @@ func (e *exports) declare(path string, file *ast.File, files *token.FileSet) {
 	}
 }
 
-// name adds what a file names of other packages: X in pkg.X, and every name where a
+// name adds the names that a file uses from other packages: X in pkg.X, and every name if a
 // package is imported with a dot.
 func (e *exports) name(file *ast.File) {
 	local := map[string]string{}
@@ -129,7 +129,7 @@ func (e *exports) unused() (list []string) {
 	return list
 }
 
-// What only its own package uses is not exported.
+// Names that only their own package uses are not exported.
 func TestExportsAreUsed(t *testing.T) {
 	e, err := newExports(os.DirFS("../.."), token.NewFileSet())
 	if err != nil {

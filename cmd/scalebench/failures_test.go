@@ -23,7 +23,7 @@ import (
 
 const failingRanks = 3
 
-// failingStudy trains for ever on more ranks than most machines have for it.
+// failingStudy trains without end, on more ranks than most machines have CPUs.
 const failingStudy = `
 [study]
 name = "f"
@@ -41,18 +41,18 @@ test_samples = 12
 workers = [3]
 `
 
-// A localRun is "scalebench run" of a study with one point, as a person starts
+// A localRun is "scalebench run" of a study with one point, as a user starts
 // it.
 type localRun struct {
 	cmd     *exec.Cmd
 	dir     string
 	run     rundir.Folder
 	output  bytes.Buffer
-	ranks   []int // process ids of the programs, by rank
-	watches []int // and of their supervisors
+	ranks   []int // process IDs of the programs, by rank
+	watches []int // process IDs of their supervisors
 }
 
-// scalebench is this binary as that command.
+// scalebench returns a command that runs this test binary as scalebench.
 func (l *localRun) scalebench(t testing.TB, arguments ...string) *exec.Cmd {
 	program, err := os.Executable()
 	if err != nil {
@@ -62,13 +62,13 @@ func (l *localRun) scalebench(t testing.TB, arguments ...string) *exec.Cmd {
 		Env: append(os.Environ(), "SCALEBENCH_DB="+filepath.Join(l.dir, "history.db"), "NO_COLOR=1", "HOME="+l.dir)}
 }
 
-// An engine is a trainer of the ranks of failingStudy.
+// An engine is the trainer that failingStudy's ranks use.
 type engine struct {
 	worker, device string
 	environment    string // lines of the site file
 }
 
-// onCPUs and onGPUs are the two that there are; GPUs, cuBLAS and NCCL are the double.
+// onCPUs and onGPUs return the two engines; GPUs, cuBLAS and NCCL are fakes.
 func onCPUs(t *testing.T) engine { return engine{buildWorker(t), "cpu", ""} }
 
 func onGPUs(t *testing.T) engine {
@@ -83,7 +83,7 @@ func onGPUs(t *testing.T) engine {
 	return engine{program(t, "scalebench-worker-gpu"), "gpu", environment}
 }
 
-// startFailing starts failingStudy. The ranks wait for each other for as long as
+// startFailing starts failingStudy. The ranks wait for each other for at most
 // timeout.
 func startFailing(t *testing.T, e engine, timeout string) *localRun {
 	t.Helper()
@@ -91,7 +91,7 @@ func startFailing(t *testing.T, e engine, timeout string) *localRun {
 	return startLocal(t, failingRanks, study, fmt.Sprintf("worker = %q\n[environment]\nSCALEBENCH_PEER_TIMEOUT = %q\n%s", e.worker, timeout, e.environment))
 }
 
-// startLocal returns when all ranks train.
+// startLocal starts a study and returns once all ranks train.
 func startLocal(t testing.TB, ranks int, study, site string) *localRun {
 	t.Helper()
 	l := &localRun{dir: t.TempDir()}
@@ -124,7 +124,7 @@ func startLocal(t testing.TB, ranks int, study, site string) *localRun {
 	}
 }
 
-// training reports whether every rank has recorded steps, and notes who they are.
+// training reports whether every rank has recorded steps, and stores the process IDs.
 func (l *localRun) training(t testing.TB, ranks int) bool {
 	l.ranks, l.watches = nil, nil
 	for rank := range ranks {
@@ -228,11 +228,11 @@ func (l *localRun) said(t *testing.T, cause string, ranks ...int) (at float64) {
 	return at
 }
 
-// A failure on one rank is everybody's, within the deadline, says whose it was,
-// and leaves no process.
+// If one rank fails, all ranks end within the deadline with an error that names that rank, and
+// no process is left.
 func TestLocalFailures(t *testing.T) { localFailures(t, onCPUs(t)) }
 
-// The same where a rank waits for its GPU, or for NCCL.
+// The same for ranks that wait for their GPU or for NCCL.
 func TestLocalFailuresOnGPUs(t *testing.T) { localFailures(t, onGPUs(t)) }
 
 func localFailures(t *testing.T, e engine) {
@@ -280,12 +280,12 @@ func localFailures(t *testing.T, e engine) {
 		if at := l.said(t, "rank 1 is gone", 0, 2); at-begin > slack {
 			t.Errorf("noticed after %.1f s", at-begin)
 		}
-		l.said(t, "rank 0 is gone", 1) // the cut is between it and the others
+		l.said(t, "rank 0 is gone", 1) // the connection between it and the others was cut
 	})
 }
 
-// disconnect shuts all TCP connections of another process, as a network that
-// fails does, while the process lives on.
+// disconnect shuts down all TCP connections of another process, as a network failure would,
+// while the process keeps running.
 func disconnect(t *testing.T, pid int) {
 	t.Helper()
 	process, err := unix.PidfdOpen(pid, 0)

@@ -18,8 +18,8 @@ var changeClasses = []class{
 	{name: "runs folder moved under jobs", fire: runsMovedUnderJobs, lane: onCluster},
 }
 
-// workerReplaced has the worker go, or become something else, between the
-// submission and the start of the job.
+// workerReplaced removes or replaces the worker program between the submission and the start of
+// the job.
 func workerReplaced(tr *trial) error {
 	tr.site.setup = fmt.Sprintf("until [ -e %s ]; do sleep 0.1; done", quoted(filepath.Join(tr.dir, "go")))
 	tr.files()
@@ -67,8 +67,8 @@ func (tr *trial) emptyQueue() error {
 	return err
 }
 
-// studyEdited has the study's file changed, spoilt or removed between a submit
-// that fails and the retry; then it is as it was.
+// studyEdited changes, damages or removes the study file between a failing submit and the retry,
+// and then restores it.
 func studyEdited(tr *trial) error {
 	tr.site.setup = "false"
 	tr.files()
@@ -81,7 +81,7 @@ func studyEdited(tr *trial) error {
 	if err != nil {
 		return err
 	}
-	wrong := true // is to be refused
+	wrong := true // the command must refuse it
 	switch tr.how {
 	case "removed":
 		err = os.Remove(path)
@@ -116,8 +116,8 @@ func studyEdited(tr *trial) error {
 	return err
 }
 
-// runsMoved moves the runs folder between commands, with or without a link to
-// it at its old place, and back.
+// runsMoved moves the runs folder between commands, with or without a link at its old place,
+// and moves it back.
 func runsMoved(tr *trial) error {
 	if out, code := tr.submit(); code != 0 {
 		return fmt.Errorf("exit code %d: %s", code, out)
@@ -146,12 +146,12 @@ func runsMoved(tr *trial) error {
 		tr.problem("collect of the moved runs: exit code %d: %s", code, out)
 	}
 	if link && tr.rng.IntN(2) == 0 {
-		return nil // it stays so
+		return nil // the folder stays there
 	}
 	return errors.Join(os.RemoveAll(tr.runs), os.Rename(moved, tr.runs))
 }
 
-// runsMovedUnderJobs moves the runs folder under jobs, which leaves a link.
+// runsMovedUnderJobs moves the runs folder while jobs run, and leaves a link.
 func runsMovedUnderJobs(tr *trial) error {
 	tr.steps = 100
 	tr.files()

@@ -22,13 +22,12 @@ type findings struct {
 	points  int      // planned
 	lost    []string // planned points without a result or cause, results that were not collected
 	doubled []string // attempts that ran twice, points with several results
-	wrong   []string // stored figures that are not those of what the ranks wrote
+	wrong   []string // stored values that differ from what the ranks wrote
 	other   []string
 }
 
-// check holds what a settled trial left in its run folders, its database and
-// the cluster against what was started on the nodes, which the trial's own
-// ledgers say.
+// check compares a settled trial's run folders, its database and the cluster with what was
+// started on the nodes according to the trial's own ledgers.
 func (tr *trial) check() findings {
 	f := findings{other: tr.problems}
 	plan, err := launcher.ReadPlan(tr.folder())
@@ -77,7 +76,7 @@ func (tr *trial) check() findings {
 	return f
 }
 
-// attempts are those in the trial's run folders.
+// attempts returns the attempts in the trial's run folders.
 func (tr *trial) attempts(f *findings) []*launcher.Attempt {
 	list, err := launcher.Attempts(tr.folder())
 	if err != nil && tr.class.lane != onThisHost { // on this machine, hostile files next to the attempts cause errors
@@ -86,10 +85,9 @@ func (tr *trial) attempts(f *findings) []*launcher.Attempt {
 	return list
 }
 
-// emptied waits until no job of the trial waits or runs: a controller that forgot
-// jobs takes its time to end them. A job that is COMPLETING has ended: a node's
-// word of it that a controller which was away did not hear may take minutes to
-// be said again.
+// emptied waits until no job of the trial waits or runs; a controller that forgot jobs needs a
+// while to end them. A COMPLETING job counts as ended: if the controller missed a node's
+// message, the node may take minutes to repeat it.
 func (tr *trial) emptied() (left []slurm.Job, err error) {
 	err = tr.await("an empty queue", func() bool {
 		queue, err := tr.queue()
@@ -101,8 +99,8 @@ func (tr *trial) emptied() (left []slurm.Job, err error) {
 	return left, err
 }
 
-// wholeEvents checks the event files of a good attempt: of its last incarnation
-// every rank began once, and ended with a stop event that says done.
+// wholeEvents checks the event files of a good attempt: in its last incarnation, every rank
+// started once and ended with a stop event with status done.
 func (f *findings) wholeEvents(a *launcher.Attempt) {
 	restarts, err := a.Run.Restarts()
 	if err != nil || len(restarts) == 0 {
@@ -141,8 +139,8 @@ func (f *findings) wholeEvents(a *launcher.Attempt) {
 	}
 }
 
-// startedOnce checks by the workers' ledger that each rank of each incarnation
-// was started once, and that all incarnations of an attempt were of one job.
+// startedOnce checks with the workers' ledger that each rank of each incarnation was started
+// once, and that all incarnations of an attempt belonged to one job.
 func (f *findings) startedOnce(tr *trial) {
 	ranks, owner := map[string]bool{}, map[string]string{}
 	for _, line := range tr.lines("started") {
@@ -174,8 +172,8 @@ func (f *findings) leftBehind(tr *trial) {
 	}
 }
 
-// submittedOnce checks that no attempt was handed to Slurm a second time while
-// Slurm could have told of the first.
+// submittedOnce checks that no attempt was submitted a second time while Slurm could still
+// report the first job.
 func (f *findings) submittedOnce(tr *trial) {
 	jobs := map[string]string{}
 	for _, line := range tr.lines("submitted") {
@@ -187,8 +185,8 @@ func (f *findings) submittedOnce(tr *trial) {
 	}
 }
 
-// collected checks that collect, given twice, stores each attempt once, and of
-// the good ones every step.
+// collected checks that collecting twice stores each attempt once, with every step of the good
+// ones.
 func (f *findings) collected(tr *trial, attempts []*launcher.Attempt) {
 	for range 2 {
 		if out, code := tr.run("collect", tr.name); code != 0 {

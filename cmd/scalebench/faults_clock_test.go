@@ -18,13 +18,13 @@ var clockClasses = []class{
 	{name: "file times wrong", fire: fileTimesWrong, lane: onThisHost},
 }
 
-// steppedClock is the variable from which the programs that buildStepped makes
-// take the steps of their wall clock: "AFTER:STEP,…", AFTER in milliseconds from
+// steppedClock is the environment variable with the steps of the wall clock of programs that
+// buildStepped builds: "AFTER:STEP,…", AFTER in milliseconds from
 // the program's start, STEP in seconds.
 const steppedClock = "FAULT_CLOCK"
 
-// buildStepped builds both programs as they are, over a package time whose Now
-// takes steps. The machine's own clock cannot be set for some processes only,
+// buildStepped builds both programs with a modified package time, whose Now
+// jumps. The machine's own clock cannot be set for some processes only,
 // and Go asks for the time without a system call that could be intercepted.
 func buildStepped(dir string) error {
 	root, err := exec.Command("go", "env", "GOROOT").Output()
@@ -92,7 +92,7 @@ var steps = func() (list []step) {
 	return list
 }()
 
-// stepped is by how many seconds the wall clock is off, ns after the start.
+// stepped returns the error of the wall clock in seconds, ns nanoseconds after the start.
 func stepped(ns int64) (seconds int64) {
 	for _, s := range steps {
 		if ns >= s.after {
@@ -103,8 +103,8 @@ func stepped(ns int64) (seconds int64) {
 }
 `
 
-// clockStepped has the wall clock of the commands, and on this machine of the
-// workers, jump while they are at work.
+// clockStepped lets the wall clock of the commands jump while they run, and on this machine also
+// that of the workers.
 func clockStepped(tr *trial) error {
 	var steps []string
 	for range 1 + tr.rng.IntN(3) {
@@ -127,8 +127,8 @@ func clockStepped(tr *trial) error {
 	return nil
 }
 
-// fileTimesWrong gives the files of a study, while it is under way and after,
-// times of long ago or to come, as a file server with another clock does.
+// fileTimesWrong sets the times of a study's files to the distant past or future, during and
+// after its runs, as a file server with a wrong clock would.
 func fileTimesWrong(tr *trial) error {
 	times := map[string]time.Time{"1970": time.Unix(0, 0), "2 h ago": time.Now().Add(-2 * time.Hour),
 		"in 2 h": time.Now().Add(2 * time.Hour), "2400": time.Date(2400, 1, 1, 0, 0, 0, 0, time.UTC)}
@@ -137,7 +137,7 @@ func fileTimesWrong(tr *trial) error {
 	tr.how = pattern + " of " + when
 	done := make(chan struct{})
 	ended := make(chan int)
-	go func() { // over and over: it takes some of them under way
+	go func() { // repeatedly, so that some change during the runs
 		n := 0
 		for {
 			files, _ := filepath.Glob(filepath.Join(tr.runs, tr.name, pattern))

@@ -25,7 +25,7 @@ var daemonClasses = []class{
 	{name: "accounting down or hung", fire: accountingAway},
 }
 
-// unreachable checks that a command says that Slurm cannot be reached.
+// unreachable checks that a command reports that Slurm is unreachable.
 func (tr *trial) unreachable(out string, code int) {
 	if code != exitScheduler || !strings.Contains(out, "Slurm cannot be reached") {
 		tr.problem("without slurmctld: exit code %d: %s", code, out)
@@ -48,8 +48,8 @@ func controllerDown(tr *trial) error {
 	return tr.cluster.Restart("slurmctld")
 }
 
-// controllerHung stops slurmctld for less or more than sbatch's patience, while
-// a submission comes in; the tool may be killed meanwhile.
+// controllerHung pauses slurmctld during a submission, for a shorter or longer time than
+// sbatch's timeout; scalebench may be killed meanwhile.
 func controllerHung(tr *trial) error {
 	if err := tr.cluster.Signal("slurmctld", "STOP"); err != nil {
 		return err
@@ -103,8 +103,8 @@ func controllerRestarted(tr *trial) error {
 	return restartController(tr.cluster, tr.how)
 }
 
-// idReused lets slurmctld forget the jobs it accepted, and gives their ids to a
-// stranger's.
+// idReused makes slurmctld forget the jobs that it accepted, and gives their IDs to another
+// program's jobs.
 func idReused(tr *trial) error {
 	if out, code := tr.submit(); code != 0 {
 		return fmt.Errorf("submit: exit code %d: %s", code, out)
@@ -129,8 +129,8 @@ func idReused(tr *trial) error {
 	return nil
 }
 
-// submissionUnseen gets a submission through of which neither the tool nor a
-// lookup ever learns the id: the attempt is in the queue twice.
+// submissionUnseen submits a job whose ID neither scalebench nor a lookup ever learns, so that
+// the attempt is in the queue twice.
 func submissionUnseen(tr *trial) error {
 	tr.how = tr.one("sbatch 1", "sbatch 2")
 	tr.file("kill", tr.how+" twice\n", 0o644)
@@ -143,9 +143,9 @@ func submissionUnseen(tr *trial) error {
 	return nil
 }
 
-// arrayLost loses what sbatch answered to a job array: the tool is killed while
-// or after sbatch runs, or the array gets through twice and one of the two is
-// never told of.
+// arrayLost loses sbatch's answer for a job array: scalebench is killed during or after sbatch,
+// or the array is accepted twice and only one of the two is
+// reported.
 func arrayLost(tr *trial) error {
 	tr.site.array = true
 	tr.files()
@@ -174,8 +174,8 @@ func arrayLost(tr *trial) error {
 	return os.Remove(filepath.Join(tr.dir, "kill"))
 }
 
-// accountingAway takes slurmdbd or its database away, or hangs it, before the
-// study is submitted or while it is under way.
+// accountingAway stops or pauses slurmdbd or its database, before the study is submitted or
+// during its runs.
 func accountingAway(tr *trial) error {
 	daemon, away := tr.one("slurmdbd", "mariadbd"), tr.one("stopped", "killed", "hung")
 	take, bring := func() error { return tr.cluster.Stop(daemon, "TERM") }, func() error { return tr.cluster.Restart(daemon) }

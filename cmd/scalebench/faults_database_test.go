@@ -22,8 +22,8 @@ var databaseClasses = []class{
 
 func (tr *trial) database() string { return filepath.Join(tr.dir, "scalebench.db") }
 
-// databaseLocked has another program read the database for long, or write it,
-// while runs are to be collected.
+// databaseLocked lets another program read or write the database for a long time during a
+// collect.
 func databaseLocked(tr *trial) error {
 	if err := tr.underway(); err != nil {
 		return err
@@ -61,8 +61,8 @@ func databaseLocked(tr *trial) error {
 	return nil
 }
 
-// databaseDamaged spoils the database between commands, or replaces it by
-// something else, which no command may write to.
+// databaseDamaged damages the database between commands, or replaces it by something else, to
+// which no command may write.
 func databaseDamaged(tr *trial) error {
 	if out, code := tr.submit(); code != 0 {
 		return fmt.Errorf("exit code %d: %s", code, out)
@@ -126,7 +126,7 @@ func databaseDamaged(tr *trial) error {
 	return err
 }
 
-// unchanged reads a file that no command may change; same says whether it is.
+// unchanged reads a file that no command may change; same reports a problem if it was changed.
 func (tr *trial) unchanged(path string) (same func(), err error) {
 	before, err := os.ReadFile(path)
 	return func() {
@@ -136,7 +136,7 @@ func (tr *trial) unchanged(path string) (same func(), err error) {
 	}, err
 }
 
-// foreignDatabase makes a SQLite database of another program.
+// foreignDatabase creates an SQLite database of another program.
 func foreignDatabase(path string) error {
 	db, err := sql.Open("sqlite3", path)
 	if err != nil {
@@ -146,9 +146,9 @@ func foreignDatabase(path string) error {
 	return errors.Join(err, db.Close())
 }
 
-// databaseDiskFull has the disk become full while runs are collected.
+// databaseDiskFull fills the disk while runs are collected.
 func databaseDiskFull(tr *trial) error {
-	if os.Getuid() != 0 { // no disk of its own: a limit for files that says the same at another call
+	if os.Getuid() != 0 { // without a separate disk: a limit on file sizes causes the same error at another call
 		tr.how = "file size limit"
 		if out, code := tr.submit(); code != 0 {
 			return fmt.Errorf("exit code %d: %s", code, out)
@@ -170,7 +170,7 @@ func databaseDiskFull(tr *trial) error {
 	}()
 	db := filepath.Join(disk, "scalebench.db")
 	for _, args := range [][]string{tr.command(), {"collect"}, {"runs"}} {
-		tr.run(append(args, "--db", db)...) // it may be enough
+		tr.run(append(args, "--db", db)...) // the limit may suffice
 	}
 	if err := syscall.Mount("tmpfs", disk, "tmpfs", syscall.MS_REMOUNT, smallSize); err != nil {
 		return err

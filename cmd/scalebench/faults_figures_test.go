@@ -18,9 +18,9 @@ import (
 // wrote holds what the ranks of a run wrote, read without any of our code.
 type wrote struct {
 	durations, samples []float64 // by step: of the slowest rank, of all ranks
-	ranks              []int     // that reported the step
+	ranks              []int     // number of ranks that reported the step
 	epochs             []int     // steps done at the end of each, by rank 0
-	train, last        float64   // on rank 0's clock: of its training's start, and of its last step or evaluation
+	train, last        float64   // times on rank 0's clock: start of its training, and end of its last step or evaluation
 	accuracy           *float64  // of the last evaluation
 }
 
@@ -73,9 +73,9 @@ func (w *wrote) readRank(path string, rank int) error {
 	return nil
 }
 
-// rightFigures holds what is stored of a good attempt against what its ranks
-// wrote, by docs/metrics.md. Which steps are warm-up is the one thing that is
-// taken from the tool, which run runs.
+// rightFigures compares the stored results of a good attempt with values computed from its ranks'
+// files as docs/metrics.md says. Only the number of warm-up steps is taken from scalebench,
+// through run.
 func (f *findings) rightFigures(run func(args ...string) (string, int), a *launcher.Attempt) {
 	out, code := run("show", a.Record.ID, "--format", "json")
 	var shown struct {

@@ -16,11 +16,11 @@ var folderClasses = []class{
 	{name: "run folder full or read-only", fire: folderNotWritable, late: true},
 }
 
-// folderNotWritable fills the file system of the run folders, or makes it
-// read-only, before or after the study is submitted.
+// folderNotWritable fills the file system of the run folders or makes it read-only, before or
+// after the study is submitted.
 func folderNotWritable(tr *trial) error {
 	fail := tr.one("full", "read-only")
-	if tr.small == "" { // without root: what folders allow an ordinary user
+	if tr.small == "" { // without root: by the permissions of folders
 		fail = "read-only"
 	} else {
 		tr.runs = filepath.Join(tr.small, tr.name)
@@ -56,7 +56,7 @@ func folderNotWritable(tr *trial) error {
 
 func (tr *trial) ballast() string { return filepath.Join(tr.small, "ballast") }
 
-// fill leaves no byte on the small file system.
+// fill fills the small file system completely.
 func (tr *trial) fill() error {
 	f, err := os.Create(tr.ballast())
 	if err != nil {
@@ -85,7 +85,7 @@ func (tr *trial) chmod(mode os.FileMode) error {
 	})
 }
 
-// remount waits for files that are open for writing, which forbid it.
+// remount changes the mount's flags. It waits until no file is open for writing.
 func (tr *trial) remount(flags uintptr) error {
 	return tr.await("a time when no run has a file open", func() bool {
 		return syscall.Mount("tmpfs", tr.small, "tmpfs", syscall.MS_REMOUNT|flags, smallSize) == nil

@@ -17,7 +17,7 @@ var hostileClasses = []class{
 	{name: "hostile study folder", fire: hostileStudy, lane: onThisHost},
 }
 
-// obstacles are things that may be where a file is expected.
+// obstacles are objects that may exist where a file is expected.
 var obstacles = []struct {
 	name string
 	put  func(path string) error
@@ -58,7 +58,7 @@ var hugeEvents = []string{
 // other runs are collected with the right figures, a message names the one left out, and
 // nothing waits forever.
 func hostileFolder(tr *trial) error {
-	unreadable := false // must be said, with exit code 3
+	unreadable := false // commands must report it with exit code 3
 	ordinary := os.Getuid() == 0 && tr.rng.IntN(5) == 0
 	if ordinary {
 		if err := tr.as(nobody); err != nil {
@@ -100,7 +100,7 @@ func hostileFolder(tr *trial) error {
 		if err := errors.Join(err, f.Close()); err != nil {
 			return err
 		}
-		if tr.rng.IntN(2) == 0 { // under way, its events are followed
+		if tr.rng.IntN(2) == 0 { // commands follow the events of a run that is under way
 			os.Remove(filepath.Join(copied, "state.json"))
 		}
 	default:
@@ -119,13 +119,13 @@ func hostileFolder(tr *trial) error {
 			return err
 		}
 	}
-	os.Remove(filepath.Join(tr.dir, "scalebench.db")) // all is news
+	os.Remove(filepath.Join(tr.dir, "scalebench.db")) // so that everything is collected again
 	tr.collectsTheRest(filepath.Base(copied), unreadable)
 	return errors.Join(os.RemoveAll(copied), os.RemoveAll(filepath.Join(tr.dir, "scalebench.db")))
 }
 
-// collectsTheRest checks that collect and status come to an end, name what could
-// not be read if anything, and that the study's real runs are stored right.
+// collectsTheRest checks that collect and status end, name what they cannot read, and that the
+// study's real runs are stored correctly.
 func (tr *trial) collectsTheRest(hostile string, unreadable bool) {
 	for _, args := range [][]string{{"status", tr.name}, {"collect", tr.name}, {"collect"}, {"runs"}} {
 		out, code := tr.run(args...)
@@ -148,7 +148,7 @@ func (tr *trial) collectsTheRest(hostile string, unreadable bool) {
 	tr.problems = append(tr.problems, f.lost...)
 }
 
-// copyOfARun copies the folder of a good run, as the attempt 7 of its point.
+// copyOfARun copies the folder of a good run as attempt 7 of its point.
 func (tr *trial) copyOfARun() (string, error) {
 	good, err := filepath.Glob(filepath.Join(tr.runs, tr.name, "*-a1"))
 	if err != nil || len(good) == 0 {
@@ -178,7 +178,7 @@ func hostileStudy(tr *trial) error {
 	tr.how = tr.one("100,000 files", "deep", "wrong names", "names that are no UTF-8", "a plan that is an obstacle", "a link to the runs folder")
 	switch tr.how {
 	case "100,000 files":
-		for i := range 100_000 { // links: ten times as fast, and no more than 65,000 to a file
+		for i := range 100_000 { // links are ten times as fast to create as files; a file may have 65,000
 			name, to := fmt.Sprintf("foreign-%d", i), fmt.Sprintf("foreign-%d", i/50_000*50_000)
 			var err error
 			if name == to {

@@ -16,10 +16,10 @@ var hostClasses = []class{
 	{name: "two hosts with other clocks", fire: twoHosts, lane: onThisHost},
 }
 
-// twoHosts has two hosts carry out the study at once, look at it and collect it: of
-// other names, processes and boots, with clocks that are apart and jump, and the run
-// folders on a network file system that loses answers. For an ordinary user, who can
-// make no hosts, only the clocks differ.
+// twoHosts lets two hosts run, watch and collect the study at the same time. The hosts have
+// different names, processes and boots, clocks that differ and jump, and the run folders on a
+// network file system that loses replies. Without root, which is needed for that, only the
+// clocks differ.
 func twoHosts(tr *trial) error {
 	var under [2][]string
 	var clocks [2]string

@@ -24,7 +24,7 @@ var jobClasses = []class{
 	{name: "job held by a limit", fire: jobHeld},
 }
 
-// running is one of the trial's jobs that run, with its nodes.
+// running returns one of the trial's running jobs, with its nodes.
 func (tr *trial) running() (slurm.Job, error) {
 	var found slurm.Job
 	err := tr.await("a running job", func() bool {
@@ -40,8 +40,8 @@ func (tr *trial) running() (slurm.Job, error) {
 	return found, err
 }
 
-// atRunningJob submits a study of longer runs and calls do for one of its jobs
-// while that runs.
+// atRunningJob submits a study with longer runs and calls do with one of its running
+// jobs.
 func (tr *trial) atRunningJob(do func(slurm.Job) error) error {
 	tr.steps = 200
 	tr.files()
@@ -123,7 +123,7 @@ func jobCancelled(tr *trial) error {
 	return err
 }
 
-// jobTimedOut brings the end of a running job's time forward, and waits for it.
+// jobTimedOut shortens the time limit of a running job, and waits for the timeout.
 func jobTimedOut(tr *trial) error {
 	tr.site.setup = "sleep 60"
 	tr.files()
@@ -161,7 +161,7 @@ func jobOutOfMemory(tr *trial) error {
 	return tr.heal()
 }
 
-// ended waits until Slurm says of a job that it ended in one of the states.
+// ended waits until Slurm reports that a job ended in one of the states.
 func (tr *trial) ended(id string, in ...slurm.State) error {
 	return tr.await(fmt.Sprintf("job %s %v", id, in), func() bool {
 		queue, err := tr.queue()
@@ -176,7 +176,7 @@ func (tr *trial) ended(id string, in ...slurm.State) error {
 	})
 }
 
-// heal puts the site file right and ends what the faulty one has under way.
+// heal corrects the site file and cancels the jobs that were submitted with the faulty one.
 func (tr *trial) heal() error {
 	tr.site = site{}
 	tr.files()
@@ -184,8 +184,8 @@ func (tr *trial) heal() error {
 	return err
 }
 
-// jobHeld has the account's limit keep the jobs in the queue for ever, and
-// wants it said.
+// jobHeld keeps the jobs in the queue by a limit of the account, and checks that status gives
+// the reason.
 func jobHeld(tr *trial) (err error) {
 	limit := func(jobs string) error {
 		_, err := tr.slurm("sacctmgr", "--immediate", "modify", "account", "bench", "set", "GrpJobs="+jobs)

@@ -26,7 +26,7 @@ const nobody = 65534
 // leaseWait is longer than a command waits for a lease that is not renewed, 90 s.
 const leaseWait = 150 * time.Second
 
-// holder is a lease of another host's command.
+// holder is the content of a lease that another host's command holds.
 const holder = `{"host":"elsewhere","pid":4711,"space":"another boot pid:[1]","since":"2026-01-01T00:00:00Z","nonce":"N"}` + "\n"
 
 // leaseStates are things that may be in the place of a study's lease. A regular file that
@@ -71,7 +71,7 @@ func leaseStrange(tr *trial) error {
 	state := leaseStates[tr.rng.IntN(len(leaseStates))]
 	age := tr.one("old", "old", "old", "new", "in the future")
 	tr.how = state.name + ", " + age
-	// Modes and owners are nothing to root.
+	// Permissions and owners do not restrict root.
 	if os.Getuid() == 0 && (state.name == "mode 000" || state.name == "another user's" || tr.rng.IntN(4) == 0) {
 		if err := tr.as(nobody); err != nil {
 			return err
@@ -90,7 +90,7 @@ func leaseStrange(tr *trial) error {
 	}
 	if when := map[string]time.Duration{"old": -2 * time.Hour, "in the future": 2 * time.Hour}[age]; when != 0 {
 		at := time.Now().Add(when)
-		_ = os.Chtimes(path, at, at) // nothing is at the end of some links
+		_ = os.Chtimes(path, at, at) // some links are broken
 	}
 	out, code := tr.submit()
 	switch {
@@ -106,13 +106,13 @@ func leaseStrange(tr *trial) error {
 	return os.RemoveAll(path)
 }
 
-// as has the trial's commands be another user's, to whom its folder goes.
+// as runs the trial's commands as another user, and gives that user the folder.
 func (tr *trial) as(user int) error {
 	tr.user = user
 	return errors.Join(os.MkdirAll(tr.runs, 0o755), tr.own())
 }
 
-// own gives all that is in the trial's folder to its user.
+// own changes the owner of the trial's files to its user.
 func (tr *trial) own() error {
 	if tr.user == 0 {
 		return nil
@@ -122,8 +122,8 @@ func (tr *trial) own() error {
 	})
 }
 
-// leaseOfKilled kills commands while they hold the lease: as they renew it, or
-// make it, or give it up.
+// leaseOfKilled kills commands that hold the lease, while they create, renew or release
+// it.
 func leaseOfKilled(tr *trial) error {
 	tr.steps = 100
 	tr.files()
@@ -139,7 +139,7 @@ func leaseOfKilled(tr *trial) error {
 		case len(text) == 0:
 			tr.how += ", when there was no lease"
 			continue
-		case tr.rng.IntN(2) == 0: // as seen from another host, hours later
+		case tr.rng.IntN(2) == 0: // as another host would see it hours later
 			tr.how += ", as of another host 2 h ago"
 			at := time.Now().Add(-2 * time.Hour)
 			other := strings.ReplaceAll(string(text), `"space":"`, `"space":"other `)
@@ -159,7 +159,7 @@ func leaseOfKilled(tr *trial) error {
 	return nil
 }
 
-// over reports whether a child of ours has ended.
+// over reports whether a child process has ended.
 func (tr *trial) over(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -196,15 +196,15 @@ func leaseSlept(tr *trial) error {
 	if sleeper == 0 {
 		tr.how += ", which it never came to"
 	} else {
-		// Hours in a moment.
+		// Age the lease by hours.
 		at := time.Now().Add(-2 * time.Hour)
 		if os.Chtimes(path, at, at) == nil {
 			tr.how += ", with the lease"
 		}
-		// One that drives a run keeps it, as long as it sleeps: then the other waits.
+		// A command that drives a run keeps the lease while it sleeps, so the other command waits.
 		other, otherOut := tr.start(ctx, tr.command()...)
 		_ = awaitFor(leaseWait, "the other command", func() bool { return tr.over(other.Process.Pid) })
-		// strace counts calls by thread: the next one's may stop it again.
+		// strace counts calls per thread, so a call of another thread may stop the command again.
 		awake := make(chan struct{})
 		defer close(awake)
 		go func() {
@@ -217,8 +217,8 @@ func leaseSlept(tr *trial) error {
 				}
 			}
 		}()
-		// One that sleeps in a transaction keeps the database for as long; the runs are
-		// there, and the next command collects them.
+		// A command that sleeps in a transaction blocks the database meanwhile. The runs are
+		// complete, and the next command collects them.
 		locked := "database is locked by another process that is writing; try again when it is done"
 		if out, code := tr.finish(other, otherOut); code != 0 && code != exitRunsFailed && !strings.Contains(out, locked) {
 			tr.problem("beside a command that is stopped: exit code %d: %s", code, out)
@@ -228,7 +228,7 @@ func leaseSlept(tr *trial) error {
 	return nil
 }
 
-// stopped is the child of a process if it is stopped; 0 when it is not.
+// stopped returns the child of a process if the child is stopped, else 0.
 func (tr *trial) stopped(pid int) int {
 	children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
 	var child int
@@ -242,7 +242,7 @@ func (tr *trial) stopped(pid int) int {
 	return 0
 }
 
-// still reports whether a process is in the same stop 200 ms later.
+// still reports whether a process stays stopped for 200 ms.
 func (tr *trial) still(pid int) bool {
 	read := func() string {
 		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
@@ -254,8 +254,8 @@ func (tr *trial) still(pid int) bool {
 	return read() == before
 }
 
-// severalCommands has several commands carry out the same study at once, from
-// two folders, by two names of the runs folder.
+// severalCommands runs the same study with several commands at the same time, from two folders
+// and under two names of the runs folder.
 func severalCommands(tr *trial) error {
 	other := filepath.Join(tr.dir, "other")
 	if err := errors.Join(os.Mkdir(other, 0o755), os.Symlink(tr.runs, filepath.Join(other, "link")), os.MkdirAll(tr.runs, 0o755)); err != nil {

@@ -16,7 +16,7 @@ var limitClasses = []class{
 	{name: "limits in the job", fire: ranksLimited, lane: onCluster},
 }
 
-// limit draws a limit at random, in the words of prlimit and of the shell. Open files
+// limit draws a random limit, in the syntax of prlimit and of the shell. Open files
 // are limited to 3 or more, and fewer than files.
 func (tr *trial) limit(files int) (prlimit, ulimit string) {
 	switch tr.one("nofile", "nofile", "fsize", "nproc", "as") {
@@ -56,7 +56,7 @@ func commandLimited(tr *trial) error {
 		out, code := tr.runUnder([]string{"prlimit", limit}, args...)
 		refused := code == exitUsage && strings.Contains(out, "open files")
 		switch {
-		case ofFiles == 0 || files < 8: // the program may not even load
+		case ofFiles == 0 || files < 8: // the program may fail to load
 		case refused != (files < fewestFiles), files >= fewestFiles && i == 0 && code != exitDone:
 			tr.problem("%s under %s: exit code %d: %s", args[0], limit, code, out)
 		}
@@ -68,8 +68,8 @@ func commandLimited(tr *trial) error {
 	return nil
 }
 
-// ranksLimited gives the workers, and the programs that they start, too little.
-// The run ends done or with a cause; then the limit is lifted.
+// ranksLimited limits the resources of the workers and of the programs that they start. The run
+// ends as done or with a cause; then the limit is removed.
 func ranksLimited(tr *trial) error {
 	tr.native = tr.rng.IntN(2) == 0
 	tr.files()

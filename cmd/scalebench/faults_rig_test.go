@@ -19,13 +19,13 @@ import (
 	"github.com/scalebench/scalebench/slurm/slurmtest"
 )
 
-// rig is shared by all faults of a test: the cluster and the binaries.
+// A rig holds what all faults of a test share: the cluster and the programs.
 type rig struct {
 	*bench
 	cluster *slurmtest.Cluster
 	small   string // a file system of 64 MB that the nodes see; "" where none can be mounted
 	took    map[string]time.Duration
-	// stepped builds both programs with a clock that jumps, and says where they are.
+	// stepped builds both programs with a clock that jumps, and returns their folder.
 	stepped func() (string, error)
 }
 
@@ -47,7 +47,7 @@ func newRig(t *testing.T) *rig {
 	clocks := t.TempDir()
 	r.stepped = sync.OnceValues(func() (string, error) { return clocks, buildStepped(clocks) })
 	built := make(chan struct{})
-	go func() { _, _ = r.stepped(); close(built) }() // whoever needs it sees the error
+	go func() { _, _ = r.stepped(); close(built) }() // the trials that need it report the error
 	t.Cleanup(func() { <-built })
 	r.cluster = startCluster(t, slurmtest.Options{Conf: "AccountingStorageEnforce=associations,limits,qos\nMinJobAge=10"})
 	r.bench = newBench(t, r.cluster)
@@ -55,7 +55,7 @@ func newRig(t *testing.T) *rig {
 		t.Fatal(err)
 	}
 
-	// Studies without a fault: what the commands take, and that all is well.
+	// Studies without a fault measure the commands' usual durations and must succeed.
 	for _, l := range []lane{onCluster, onThisHost} {
 		calm := r.trial(fmt.Sprintf("calm%d", l), class{name: "no fault", lane: l}, rand.New(rand.NewPCG(0, 0)))
 		for _, args := range [][]string{calm.command(), {"collect"}} {
@@ -98,7 +98,7 @@ func (r *rig) calm() error {
 	})
 }
 
-// nodes are the states of the nodes.
+// nodes returns the states of the nodes.
 func (r *rig) nodes() (map[string]string, error) {
 	out, err := r.slurm("sinfo", "--noheader", "--Node", "--partition=main", "--format=%n %t")
 	states := map[string]string{}
@@ -109,9 +109,9 @@ func (r *rig) nodes() (map[string]string, error) {
 	return states, err
 }
 
-// administer does what an administrator would, until the test ends: Slurm
-// drains nodes that a fault made it mistrust, and holds jobs that they failed to
-// launch, and both come back only by hand.
+// administer acts as the cluster's administrator until the test ends: it resumes nodes that
+// Slurm drained because of a fault, and releases jobs that Slurm held after a failed
+// launch.
 func (r *rig) administer(ctx context.Context) {
 	for ctx.Err() == nil {
 		states, _ := r.nodes()
@@ -144,7 +144,7 @@ func awaitFor(limit time.Duration, what string, done func() bool) error {
 	return nil
 }
 
-// slurm runs one of Slurm's own commands, past the trial's.
+// slurm runs one of Slurm's commands without the trial's wrapper.
 func (r *rig) slurm(name string, args ...string) (string, error) {
 	cmd := exec.Command(filepath.Join(r.cluster.Dir, "bin", name), args...)
 	cmd.Env = r.cluster.Env()

@@ -18,16 +18,16 @@ import (
 	"time"
 )
 
-// TestSlurmFaultsAreSeen shows that TestSlurmFaults can fail: without one of
-// the two things that keep an attempt from running twice, and with each other
-// thing that is to be right made wrong, its checks say so.
+// TestSlurmFaultsAreSeen shows that TestSlurmFaults can fail. Its checks detect when one of the
+// two mechanisms that prevent an attempt from running twice is disabled, and when any other
+// checked property is violated.
 func TestSlurmFaultsAreSeen(t *testing.T) {
 	r := newRig(t)
 	for _, tt := range []struct {
 		name string
 		lane lane
 		fire func(*trial) error
-		want []string // each is said
+		want []string // texts of the expected problems
 	}{
 		{"noclaim", onCluster, func(tr *trial) error {
 			tr.site.unclaimed = true
@@ -65,7 +65,7 @@ func TestSlurmFaultsAreSeen(t *testing.T) {
 			tr.t.Cleanup(func() { _ = left.Process.Kill(); _ = left.Wait() })
 			return left.Start()
 		}, []string{`"sleep\x00120\x00", is left behind`}},
-		{"endless", onThisHost, func(tr *trial) error { // the lease of one who lives
+		{"endless", onThisHost, func(tr *trial) error { // the lease of a living process
 			path := filepath.Join(tr.runs, tr.name, "lease")
 			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(holder), 0o600)); err != nil {
 				return err
@@ -90,11 +90,11 @@ func TestSlurmFaultsAreSeen(t *testing.T) {
 				return err
 			}
 			defer door.Close()
-			go func() { // whoever comes is told everything
+			go func() { // sends everything to every caller
 				if conn, err := door.Accept(); err == nil {
 					_, _ = io.WriteString(conn, strings.Repeat("parameters", 1000))
 					_ = conn.(*net.TCPConn).CloseWrite()
-					_, _ = io.Copy(io.Discard, conn) // closed over what is unread, it would take back what was told
+					_, _ = io.Copy(io.Discard, conn) // closing with unread data would discard what was sent
 					conn.Close()
 				}
 			}()
@@ -114,7 +114,7 @@ func TestSlurmFaultsAreSeen(t *testing.T) {
 			if err := os.Remove(tr.database()); err != nil {
 				return err
 			}
-			tr.submit() // makes one of ours
+			tr.submit() // creates one of our databases
 			same()
 			return nil
 		}, []string{"was written to"}},
@@ -136,8 +136,8 @@ func TestSlurmFaultsAreSeen(t *testing.T) {
 			if err := errors.Join(r.calm(), tt.fire(tr)); err != nil {
 				t.Fatalf("%v\n%s", err, tr.story())
 			}
-			tr.settle(20 * time.Second) // unclaimed, it may never be
-			if tt.lane != onThisHost {  // until then a copy may be still to come
+			tr.settle(20 * time.Second) // without a claim, it may never settle
+			if tt.lane != onThisHost {  // a copy may still start until then
 				if left, err := tr.emptied(); err != nil {
 					t.Errorf("%v: %+v is left behind", err, left)
 				}

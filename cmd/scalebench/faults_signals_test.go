@@ -20,8 +20,8 @@ var signalClasses = []class{
 	{name: "process of a job killed", fire: partKilled, lane: onCluster},
 }
 
-// commandSignalled sends commands signals at random moments, each once or
-// several times, and may let them sleep for a while before.
+// commandSignalled sends signals to commands at random times, once or several times, and may
+// pause them before.
 func commandSignalled(tr *trial) error {
 	commands := [][]string{tr.command(), tr.command(), {"collect"}, {"status", tr.name}, {"runs"}, {"report", tr.name, "-o", "page.html"}}
 	if tr.class.lane == onCluster {
@@ -52,7 +52,7 @@ func commandSignalled(tr *trial) error {
 			tr.problem("%s does not end after %v", args[0], signal)
 			_ = cmd.Process.Kill()
 		})
-		tr.mayBreak = signal == syscall.SIGQUIT // at which Go prints what it was at
+		tr.mayBreak = signal == syscall.SIGQUIT // Go then prints its stacks
 		tr.finish(cmd, out)
 		tr.mayBreak = false
 		ended.Stop()

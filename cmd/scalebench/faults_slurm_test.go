@@ -19,18 +19,18 @@ var (
 	faultClass = flag.String("fault-class", "", "fire only faults of these classes, separated by commas")
 )
 
-// class is a kind of fault.
+// A class is a kind of fault.
 type class struct {
 	name string
-	// fire brings a study under way, lets the fault happen and heals it. An
-	// error is that the fault could not be made to happen.
+	// fire starts a study, injects the fault and heals it. It returns an error if the fault could
+	// not be injected.
 	fire func(*trial) error
 	lane lane
-	// late: what it leaves is known to be lost only after minutes of grace. It
-	// is fired early, and settled when all others are done.
+	// late faults leave attempts that count as lost only after minutes of grace. They are injected
+	// early, and settled after all others.
 	late bool
-	// blind: Slurm may hold a submission that no lookup shows, so that the same
-	// attempt is rightly handed over again, and only its claim keeps it from
+	// blind faults may leave a job that no lookup shows. The attempt is then rightly submitted
+	// again, and only its claim prevents it from
 	// running twice.
 	blind bool
 }
@@ -39,9 +39,9 @@ type class struct {
 type lane int
 
 const (
-	alone      lane = iota // it is done to the cluster: nothing else may use that
-	onCluster              // it is done to one study on the cluster
-	onThisHost             // it is done to one study on this machine, without Slurm
+	alone      lane = iota // affects the cluster, which no other trial may use meanwhile
+	onCluster              // affects one study on the cluster
+	onThisHost             // affects one study on this machine, without Slurm
 )
 
 // abreast is the number of concurrent faults in each lane.
@@ -74,7 +74,7 @@ func TestSlurmFaults(t *testing.T) {
 	s.fire(deck, alone)
 	s.fire(deck, onCluster)
 	lanes.Wait()
-	// Several at once: much of it is waiting.
+	// Settle several trials at the same time, because they mostly wait.
 	late := make(chan *trial)
 	for range 8 {
 		lanes.Go(func() {
@@ -93,7 +93,7 @@ func TestSlurmFaults(t *testing.T) {
 	t.Log(s.tally)
 }
 
-// suite is the faults on their way.
+// A suite runs the faults and collects their results.
 type suite struct {
 	*rig
 	tally *tally
@@ -101,14 +101,14 @@ type suite struct {
 	late  []*trial
 }
 
-// dealt is a fault to inject; its number seeds its random numbers, independent of the order
+// A dealt is a fault to inject; its number seeds its random numbers, independent of the order
 // in which lanes take faults.
 type dealt struct {
 	class
 	number int
 }
 
-// fire fires the faults of a lane.
+// fire injects the faults of a lane, one after the other.
 func (s *suite) fire(deck []dealt, l lane) {
 	faults := make(chan dealt)
 	var lanes sync.WaitGroup
@@ -130,7 +130,7 @@ func (s *suite) fire(deck []dealt, l lane) {
 	lanes.Wait()
 }
 
-// one fires one fault; what earlier ones left may keep it from happening.
+// one injects one fault. Traces of earlier faults may prevent the injection.
 func (s *suite) one(d dealt) {
 	rng := rand.New(rand.NewPCG(s.seed, uint64(d.number)))
 	for try := range 3 {
@@ -153,7 +153,7 @@ func (s *suite) one(d dealt) {
 			s.tally.count(d.name)
 		}
 		if d.late {
-			s.late = append(s.late, tr) // of lane alone, which is one goroutine
+			s.late = append(s.late, tr) // only lane alone has late faults, and it is one goroutine
 		} else {
 			tr.settle(7 * time.Minute) // a job that Slurm has forgotten counts as lost after 5
 			s.tally.add(s.t, tr)
@@ -165,7 +165,7 @@ func (s *suite) one(d dealt) {
 	}
 }
 
-// deal is so many faults, all classes as often as each other, in random order.
+// deal returns n faults in random order, with all classes equally often.
 func deal(n int, seed uint64) []dealt {
 	of := classes
 	if *faultClass != "" {
@@ -188,7 +188,7 @@ func deal(n int, seed uint64) []dealt {
 	return deck[:n]
 }
 
-// tally counts what was fired and what was found.
+// A tally counts the injected faults and the problems found.
 type tally struct {
 	sync.Mutex
 	fired                       map[string]int

@@ -46,11 +46,11 @@ func strangersCall(tr *trial) error {
 	return err
 }
 
-// lateComers keeps the doors open, which are until all ranks or nodes have come.
+// lateComers delays ranks, because listeners are open only until all ranks or nodes have come.
 const lateComers = "sleep ${SLURM_PROCID:-$RANK}\n"
 
-// strangersAtDoctor has them call at what doctor's probe jobs listen at, by
-// which it measures the network between nodes.
+// strangersAtDoctor connects to the listeners of doctor's probe jobs, which measure the network
+// between nodes.
 func strangersAtDoctor(tr *trial) error {
 	tr.native = true
 	tr.files()
@@ -63,11 +63,11 @@ func strangersAtDoctor(tr *trial) error {
 	return err
 }
 
-// amongStrangers runs a command while strangers call at what the processes
-// listen at.
+// amongStrangers runs a command while strangers connect to the processes'
+// listeners.
 func (tr *trial) amongStrangers(processes func() []int, args ...string) (out string, code int, err error) {
 	says := tr.one("nothing", "garbage", "brackets")
-	if tr.class.lane == onThisHost && tr.rng.IntN(2) == 0 { // on this machine's loopback interface, that is
+	if tr.class.lane == onThisHost && tr.rng.IntN(2) == 0 { // on this machine's loopback interface
 		says = "what it overheard"
 	}
 	abreast := 1 + tr.rng.IntN(40)
@@ -77,7 +77,7 @@ func (tr *trial) amongStrangers(processes func() []int, args ...string) (out str
 	if says == "what it overheard" {
 		if err := s.listen(ctx); err != nil {
 			end()
-			tr.how = strings.Replace(tr.how, says, "garbage", 1) // not root
+			tr.how = strings.Replace(tr.how, says, "garbage", 1) // overhearing needs root
 			s.says = "garbage"
 		}
 	}
@@ -105,7 +105,7 @@ func (tr *trial) amongStrangers(processes func() []int, args ...string) (out str
 	return out, code, nil
 }
 
-// letIn says whether one of the strangers was.
+// letIn returns a problem for each stranger that was admitted.
 func (s *strangers) letIn() []string {
 	if most := s.most.Load(); most > greeting {
 		return []string{fmt.Sprintf("a stranger was told %d bytes, more than a greeting", most)}
@@ -113,7 +113,7 @@ func (s *strangers) letIn() []string {
 	return nil
 }
 
-// greeting is the most that a listener says to one who has proved nothing.
+// greeting is the largest number of bytes that a listener sends to a caller without a proof.
 const greeting = 512
 
 type strangers struct {
@@ -121,11 +121,11 @@ type strangers struct {
 	done  sync.WaitGroup
 	open  atomic.Int64
 	calls atomic.Int64
-	most  atomic.Int64 // bytes that one of them was told
+	most  atomic.Int64 // most bytes that one of them received
 
 	lock   sync.Mutex
 	called map[string]bool
-	heard  [][]byte // first words of others' connections, by them
+	heard  [][]byte // first bytes that others sent on their connections
 }
 
 // address is the address on which a process listens, as seen in its node's network.
@@ -140,7 +140,7 @@ func (s *strangers) seen(a address) {
 	s.called[a.network+" "+a.at] = true
 }
 
-// call calls once and stays until it is sent away.
+// call connects once and stays until it is disconnected.
 func (s *strangers) call(ctx context.Context, a address) {
 	s.open.Add(1)
 	defer s.open.Add(-1)
@@ -163,7 +163,7 @@ func (s *strangers) call(ctx context.Context, a address) {
 		if len(heard) > 0 {
 			said := heard[int(s.calls.Load())%len(heard)]
 			if strings.HasPrefix(string(said), "scaleben\n") && len(said) > 51 {
-				said[51] = 2 // a hello, in the name of the rank that comes last
+				said[51] = 2 // a hello in the name of the last rank
 			}
 			_, _ = conn.Write(said)
 		}
@@ -181,7 +181,7 @@ func (s *strangers) call(ctx context.Context, a address) {
 	}
 }
 
-// dial calls from the network that the process is in.
+// dial connects from within the process's network namespace.
 func (a address) dial(ctx context.Context) (net.Conn, error) {
 	type answer struct {
 		conn net.Conn
@@ -189,8 +189,8 @@ func (a address) dial(ctx context.Context) (net.Conn, error) {
 	}
 	answered := make(chan answer, 1)
 	go func() {
-		// Not unlocked: the thread, which has left this machine's network, goes
-		// with the goroutine.
+		// The thread is not unlocked: it has left this machine's network, and must end with the
+		// goroutine.
 		runtime.LockOSThread()
 		home, err := os.Open(fmt.Sprintf("/proc/%d/ns/net", a.process))
 		if err == nil {
@@ -209,7 +209,7 @@ func (a address) dial(ctx context.Context) (net.Conn, error) {
 }
 
 // listen overhears traffic on the loopback interface. Another user on the node cannot do
-// that, but somebody between the nodes can.
+// that, but an attacker between the nodes can.
 func (s *strangers) listen(ctx context.Context) error {
 	const all = 0x0300 // ETH_P_ALL in network order
 	fd, err := syscall.Socket(syscall.AF_PACKET, syscall.SOCK_DGRAM, all)
@@ -246,7 +246,7 @@ func (s *strangers) listen(ctx context.Context) error {
 	return nil
 }
 
-// listeners are the addresses at which the processes listen.
+// listeners returns the addresses on which the processes listen.
 func listeners(pids []int) (list []address) {
 	for _, pid := range pids {
 		inodes := map[string]bool{}

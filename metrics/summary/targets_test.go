@@ -89,9 +89,9 @@ func TestTruthOfSmoothedLoss(t *testing.T) {
 		name              string
 		scatter           float64 // of a value, in nats
 		spikes            float64 // share of values that are up to 3 nats off, either way
-		diverges, resumes bool    // from somewhere on; and comes back
+		diverges, resumes bool    // the loss rises from some step on; it later falls again
 		values            int
-		error, speedup    float64 // most that the 95 % quantile of each may be
+		error, speedup    float64 // largest permitted 95 % quantile of each
 	}
 	for _, w := range []world{
 		{"clean", 0, 0, false, false, 1000, 0.07, 0.02},

@@ -8,7 +8,7 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// series has a sample each second from 0 on.
+// series returns one sample per second, starting at 0.
 func series(name, of string, counter bool, values ...float64) Series {
 	s := Series{Name: name, Of: of, Counter: counter}
 	for i, v := range values {
@@ -87,7 +87,7 @@ func TestAreaOfKnownCurve(t *testing.T) {
 	}
 }
 
-// What may be added up, and what may not.
+// Which energies can be added up.
 func TestEnergy(t *testing.T) {
 	energy := func(of string, values ...float64) Series { return series(metrics.TelemetryEnergy, of, true, values...) }
 	power := func(of string, values ...float64) Series { return series(metrics.TelemetryPower, of, false, values...) }

@@ -7,8 +7,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// 8192 tokens/s of samples of 512 tokens are 16 samples/s, if a log states them of a
-// whole training that has no rate of samples, neither stated nor from steps.
+// 8192 tokens/s with 512 tokens per sample give 16 samples/s, if the log states them for the
+// whole training and has neither a rate of samples nor steps.
 func TestTokensBecomeSamplesOnlyOfAWholeTraining(t *testing.T) {
 	stated := func(f metrics.Figure) Input {
 		return Input{Kind: "train", Workers: 2, World: 2, Figures: []metrics.Figure{f}, SampleTokens: 512}
@@ -38,8 +38,8 @@ func TestTokensBecomeSamplesOnlyOfAWholeTraining(t *testing.T) {
 	}
 }
 
-// 64 samples/s are 64 × 128 tokens/s where the program says, in tokens and of the whole
-// run, that a sample has 128 or at least 1.
+// 64 samples/s give 64 × 128 tokens/s if the program states 128 tokens per sample, in the unit
+// tokens and for the whole run. The number must be at least 1.
 func TestTokensOfASampleOfTheWholeRun(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -9,8 +9,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// 4 workers make steps of 8 sequences of 128 tokens in 50 ms: 160 sequences/s, which are
-// 20480 tokens/s, 5120 of each.
+// 4 workers train on 8 sequences of 128 tokens per step of 50 ms: 160 sequences/s, or 20480
+// tokens/s, 5120 for each worker.
 func TestTokens(t *testing.T) {
 	in := Input{Kind: "train", Workers: 4, World: 4, Restarts: []int{0}, Device: "cpu",
 		Figures: []metrics.Figure{{Name: measure.TokensPerSample, Value: 128, Unit: "tokens"}}}
@@ -53,8 +53,8 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// 64 samples/s of 2048 tokens are 131072 tokens/s, 16384 on each of 8 workers. What the
-// program says of its samples goes before what the study says.
+// 64 samples/s of 2048 tokens are 131072 tokens/s, 16384 on each of 8 workers. The
+// program's number of tokens per sample takes precedence over the study's.
 func TestTokensOfASampleThatTheStudyDeclares(t *testing.T) {
 	run := func(parameters map[string]any, more ...metrics.Figure) Outcome {
 		figures := append(more, metrics.Figure{Name: measure.Throughput, Unit: "samples/s", Value: 64})
@@ -77,9 +77,9 @@ func TestTokensOfASampleThatTheStudyDeclares(t *testing.T) {
 	}
 }
 
-// 131072 tokens/s that a log states are a throughput of 64 sequences of 2048 tokens, or
-// of as many samples as tokens; of none where nothing says what a sample is, and none
-// where the log states one.
+// 131072 tokens/s in a log give a throughput of 64 sequences/s of 2048 tokens, or of as many
+// samples/s if a sample is a token. They give none if the sample is unknown, or if the log
+// states a throughput.
 func TestThroughputOfTokensThatALogStates(t *testing.T) {
 	tokens := metrics.Figure{Name: measure.TokensPerSecond, Unit: "tokens/s", Value: 131072, Note: "of all"}
 	for _, tt := range []struct {
@@ -91,7 +91,7 @@ func TestThroughputOfTokensThatALogStates(t *testing.T) {
 		{2048, []metrics.Figure{tokens}, 64, "throughput is stated by a log, not measured here: tokens_per_second over the 2048 tokens of a sample; of all"},
 		{1, []metrics.Figure{tokens}, 131072, "throughput is stated by a log, not measured here: of all"},
 		{0, []metrics.Figure{tokens}, 0, ""},
-		{1, []metrics.Figure{tokens, tokens}, 0, ""}, // which is the run's is not known
+		{1, []metrics.Figure{tokens, tokens}, 0, ""}, // ambiguous
 		{2048, []metrics.Figure{tokens, {Name: measure.Throughput, Unit: "samples/s", Value: 60}}, 60, "throughput is stated by a log, not measured here"},
 	} {
 		r := Summarize(Input{Kind: "train", Workers: 8, World: 8, Figures: tt.figures, SampleTokens: tt.each})

@@ -15,13 +15,13 @@ import (
 // within is the largest error of a run's throughput that needs no warning.
 const within = 0.05
 
-// Of runs with a warm-up, with epochs whose first step is slow, disturbed for a
-// while, or of another speed in the end, 1 % at most (of one kind 4.5 %) have a throughput that is more
-// than 5 % off what the run would have in the long run without a warning; and runs
-// that nothing disturbs have a throughput, all but a few per cent without one.
+// Simulated runs have a warm-up, epochs with a slow first step, a disturbance, or a change of
+// speed. At most 1 % of them (4.5 % for one kind) have, without a warning, a throughput that
+// differs by more than 5 % from the true long-run value. Undisturbed runs have a throughput,
+// nearly always without a warning.
 //
-// With -short a tenth is played; families are judged by what counts as 1 % in so
-// many.
+// With -short, a tenth of the runs is simulated, and the limits allow for the smaller
+// number.
 func TestTruthOfThroughput(t *testing.T) {
 	runs := 2000
 	if testing.Short() {
@@ -32,7 +32,7 @@ func TestTruthOfThroughput(t *testing.T) {
 		t.Run(f.name, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(uint64(i), 2027))
 			var given, said, silent, unasked int
-			var off []float64 // of those without a warning
+			var off []float64 // errors of the runs without a warning
 			for range runs {
 				p := f.draw(r)
 				durations, long := p.play(r)
@@ -65,7 +65,7 @@ func TestTruthOfThroughput(t *testing.T) {
 			}
 			t.Logf("given %.1f %%, of these warned %.1f %%; of all, without a warning more than 5 %% off %.1f %%: %+.1f %% (2.5 %%), %+.1f %% (median), %+.1f %% (97.5 %%)",
 				percent(given, runs), percent(said, given), percent(silent, runs), at(0.025), at(0.5), at(0.975))
-			// Three standard errors of what so large a share is.
+			// The share plus three standard errors.
 			most := func(share float64) float64 {
 				return share*float64(runs) + 3*math.Sqrt(share*(1-share)*float64(runs))
 			}
@@ -82,8 +82,8 @@ func TestTruthOfThroughput(t *testing.T) {
 	}
 }
 
-// disturbedRun is a run at a count, which something disturbs with the probability,
-// at any time.
+// disturbedRun returns a run that other work disturbs at a random time, with probability
+// often.
 func disturbedRun(r *rand.Rand, speed, noise, often float64) process {
 	p := process{steps: 120 + r.IntN(200), base: math.Exp(0.02*r.NormFloat64()) / speed, noise: noise, warmup: level(20, 1)}
 	if r.Float64() < often {
@@ -94,9 +94,9 @@ func disturbedRun(r *rand.Rand, speed, noise, often float64) process {
 	return p
 }
 
-// Of studies in which other work disturbs some of the runs for a while, and those
-// of many workers more often, the speedup's interval holds the ratio of the median
-// rates that runs have: what a disturbed run lost is not left out of it.
+// If other work disturbs some runs, and those with many workers more often, the speedup's
+// interval contains the ratio of the runs' median rates. Time lost to disturbances is
+// included.
 func TestTruthOfDisturbedRuns(t *testing.T) {
 	studies := 1000
 	if testing.Short() {

@@ -61,8 +61,8 @@ func TestUtilisation(t *testing.T) {
 		}
 	}
 	// With all layers computed again, a token takes 76,168,585,216 FLOPs (package mfu): at
-	// 5,856 tokens/s 45.10 % of 989 TFLOP/s. Who does not say what is computed again has
-	// no HFU.
+	// 5,856 tokens/s 45.10 % of 989 TFLOP/s. If it is unknown what is recomputed, the HFU
+	// is missing.
 	for hardware, want := range map[float64]float64{76168585216: 45.10, 0: 0} {
 		asked := MFUOf(map[string]any{"workload.mfu": "torchtitan", "mfu.flops_per_token": 57914449920.0, "mfu.hardware_flops_per_token": hardware, "workload.precision": "bf16"})
 		r := Summarize(Input{Kind: "train", Workers: 8, World: 8, Device: "gpu", Places: h100, MFU: asked, Figures: []metrics.Figure{{Name: measure.TokensPerGPU, Unit: "tokens/s", Value: 5856}}})

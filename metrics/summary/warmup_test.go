@@ -41,7 +41,7 @@ func TestWarmup(t *testing.T) {
 		{"even", repeat(100, 0.05), 0, "", ""},
 		{"one slow first step", join([]float64{30}, repeat(99, 0.05)), 1, "", ""},
 		{"two slow first steps", join([]float64{30, 9}, repeat(98, 0.05)), 2, "", ""},
-		// 3 is not more than three times as long, nor is 2: with them, 12 steps take 15.
+		// A step of 3 s is not more than three times as long as the others, nor is one of 2 s. With both, 12 steps take 15 s.
 		{"a ramp of five in fifteen", join([]float64{6, 5, 4, 3, 2}, repeat(10, 1)), 5, "", "the first 5 of 15 steps are omitted as warm-up: steps 3 to 4 take 150 % longer than later ones; if that is not warm-up, the throughput is up to 25 % too high"},
 		{"a ramp of five in sixteen that leaves too few", join([]float64{6, 5, 4, 3, 2, 2, 2}, repeat(9, 1)), 0, "7 of 16 steps are warm-up; at least 10 steady steps are needed: make the run longer", ""},
 		// With them, 100 steps take 120.
@@ -54,7 +54,7 @@ func TestWarmup(t *testing.T) {
 		{"a slower start that is soon over", join(repeat(5, 2), repeat(95, 1)), 5, "", ""},
 		{"two steps of sixteen at another speed", join(repeat(2, 1.7), repeat(14, 1)), 2, "", "the first 2 of 16 steps are omitted as warm-up: steps 0 to 1 take 70 % longer than later ones; if that is not warm-up, the throughput is up to 9 % too high"},
 		{"two steps of sixteen that are five times as long", join(repeat(2, 5), repeat(14, 1)), 2, "", ""},
-		// Parts of 13 steps, ⌈100/8⌉: the first all fast, that from 26 on all slow.
+		// Parts have ⌈100/8⌉ = 13 steps: all steps of the first part are fast, and all from step 26 on slow.
 		{"a faster start", join(repeat(20, 1), repeat(80, 2)), 0, "", "steps 26 to 38 take 100 % longer than steps 0 to 12: the throughput covers both"},
 		{"slower from 45 % on", join(repeat(90, 1), repeat(110, 1.3)), 0, "", "steps 100 to 124 take 30 % longer than steps 0 to 24: the throughput covers both"},
 		{"one late hiccup is not warm-up", hiccup, 0, "", ""},
@@ -63,7 +63,7 @@ func TestWarmup(t *testing.T) {
 		{"faster behind the middle", join(repeat(60, 2), repeat(40, 1)), 0, "half of the 100 steps are warm-up", ""},
 		// 4 % is normal on a shared machine; nothing to drop.
 		{"a small drift behind the middle", join(repeat(60, 1.04), repeat(40, 1)), 0, "", ""},
-		// Too little to be left out. All steps take 1.023 on average.
+		// The difference is too small to leave steps out. All steps take 1.023 s on average.
 		{"a first half that is slower", join(repeat(50, 1.046), repeat(50, 1)), 0, "", "steps 0 to 49 take 5 % longer than those after them: if the run was still getting faster, its throughput is at least 2 % too low; make it longer"},
 		{"slower by nearly what is left out", join(repeat(50, 1.049), repeat(50, 1)), 0, "", "steps 0 to 49 take 5 % longer than those after them: if the run was still getting faster, its throughput is at least 2 % too low; make it longer"},
 		{"a first half that is faster", join(repeat(50, 1), repeat(50, 1.046)), 0, "", ""},
@@ -90,8 +90,8 @@ func TestWarmup(t *testing.T) {
 	}
 }
 
-// A first step of each epoch that is 8 times as long is in the long-run rate once
-// an epoch: 50 samples in 49 + 8 steps' time. The run's very first step is warm-up.
+// If the first step of each epoch takes 8 times as long, the long-run rate includes it once
+// per epoch: 50 samples in the time of 49 + 8 steps. The run's very first step is warm-up.
 func TestLongRun(t *testing.T) {
 	run := func(steps int, ends ...int) Input {
 		in := Input{Kind: "train", Ranks: []Rank{{}}, EpochEnds: ends}
@@ -124,8 +124,8 @@ func TestLongRun(t *testing.T) {
 	}
 }
 
-// One step of 12 in 29 others of 1 is 12/41 of the time. What each epoch has is not
-// rare, and neither is a step that hardly counts.
+// One step of 12 in 29 others of 1 is 12/41 of the time. A slow step in each epoch is not
+// rare, and a step that hardly affects the rate causes no warning.
 func TestRareSteps(t *testing.T) {
 	run := func(steps int, ends []int, slow map[int]float64) Input {
 		in := Input{Kind: "train", Ranks: []Rank{{}}, EpochEnds: ends}
@@ -172,8 +172,8 @@ func TestRareStepAtFence(t *testing.T) {
 	}
 }
 
-// An even run with noise must not lose its steady state by chance, nor much of
-// its length. Bounds, not figures: 1 in 200 and a third of the steps.
+// A run with only noise must rarely lose its steady state by chance (1 in 200), and never more
+// than a third of its steps.
 func TestWarmupOfNoise(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	const runs, n = 400, 1000
@@ -183,7 +183,7 @@ func TestWarmupOfNoise(t *testing.T) {
 		for i := range x {
 			x[i] = 0.05 * (1 + 0.02*rng.NormFloat64())
 			if rng.IntN(200) == 0 {
-				x[i] *= 5 // a hiccup now and then
+				x[i] *= 5 // an occasional hiccup
 			}
 		}
 		w, err := warmupEnd(x)

@@ -180,7 +180,7 @@ func TestOpenLoopWithFewConnections(t *testing.T) {
 
 // Wrong and late answers are counted apart from latencies, and the next request after one uses a new
 // connection.
-func TestErrorsAreNoLatencies(t *testing.T) {
+func TestErrorsHaveNoLatency(t *testing.T) {
 	wrong := errors.New("status 503")
 	answer := func(n int) (time.Duration, error) {
 		switch n % 10 {
@@ -289,7 +289,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// When one of two replicas stops answering, a closed loop has one rate before and another after, and no
+// If one of two replicas stops answering, a closed loop has one rate before and another after, and no
 // single rate is reported.
 func TestReplicaStopsAnswering(t *testing.T) {
 	judged := map[bool]int{}

@@ -51,7 +51,7 @@ func TestTruthOfManyRuns(t *testing.T) {
 						answered := sets - refused
 						t.Logf("refused %d of %d, held in %d of %d (%.1f %%)", refused, sets, held, answered, 100*float64(held)/float64(max(1, answered)))
 						nominal := 0.95
-						if q.mean > 1 { // with so few bursts a run's median is too low by itself, which 20 runs show
+						if q.mean > 1 { // a run with few bursts has a biased median, which 20 runs reveal
 							nominal = 0.85
 						}
 						if b := (distuv.Binomial{N: float64(answered), P: nominal}); answered > 0 && b.CDF(float64(held)) < 0.001 {

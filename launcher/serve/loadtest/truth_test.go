@@ -94,7 +94,7 @@ func TestTruthOfPercentiles(t *testing.T) {
 						refused, held := q.sets(sets, utilisation, share, requests)
 						answered := sets - refused
 						t.Logf("refused %d of %d, held in %d of %d (%.1f %%)", refused, sets, held, answered, 100*float64(held)/float64(max(1, answered)))
-						// If 95 % contain it, so few do once in a thousand times.
+						// If 95 % of the intervals contain the value, a count this low occurs once in a thousand tests.
 						if b := (distuv.Binomial{N: float64(answered), P: 0.95}); answered > 0 && b.CDF(float64(held)) < 0.001 && float64(held+refused) < 0.95*float64(sets) {
 							t.Errorf("the truth is within %d of %d intervals", held, answered)
 						}

@@ -39,9 +39,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// BenchmarkBesideWrk loads one null server with wrk, with hey and with our closed loop in turn. It prints our
+// BenchmarkAgainstWrk loads one null server with wrk, with hey and with our closed loop in turn. It prints our
 // requests per second divided by theirs, and our P99 divided by hey's: medians of five rounds.
-func BenchmarkBesideWrk(b *testing.B) {
+func BenchmarkAgainstWrk(b *testing.B) {
 	self, err := os.Executable()
 	if err != nil {
 		b.Fatal(err)

@@ -199,7 +199,7 @@ func TestGRPC(t *testing.T) {
 	}
 }
 
-// All ways in which an answer can be wrong.
+// Each case is an answer that is wrong in one way.
 func TestGRPCWrongAnswers(t *testing.T) {
 	y, n := message(1, "y", 2, "FP32", 3, sizes(2, 2)), message(1, "n", 2, "INT64", 3, sizes(2))
 	numbers, counts := floats(0.5, 1.5, 2, -10), int64s(3, 4)

@@ -106,7 +106,7 @@ func TestWrongAnswers(t *testing.T) {
 func TestClosedByServer(t *testing.T) {
 	for name, tt := range map[string]struct {
 		answer string
-		shut   bool // without announcing it
+		shut   bool // it closes the connection without announcing it
 		anew   []bool
 	}{
 		"it says so":       {"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok", true, []bool{false, true, true}},

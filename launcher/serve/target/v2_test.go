@@ -343,8 +343,8 @@ func ask(target *V2) error {
 	return errors.Join(s.Send(soon()), s.Close())
 }
 
-// All ways in which an answer can be wrong: as a later answer and, if that is visible without a known answer,
-// as the first.
+// Each case is an answer that is wrong in one way. It is tried as a later answer and, if the error can be seen without a known
+// answer, as the first one.
 func TestV2WrongAnswers(t *testing.T) {
 	right := withBytes(binaryAnswer, rightNumbers, []int64{3, 4})
 	change := func(old, other string) func(w http.ResponseWriter) {
