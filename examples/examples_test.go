@@ -70,7 +70,7 @@ func studies(t *testing.T) (list []string) {
 // examples/dog is the experiment as it was asked: 1 to 12 GPUs, four to a node,
 // the batch per GPU fixed and the learning rate scaled with the batch, 40 epochs,
 // Keras's own strategy within one node.
-func TestDog(t *testing.T) {
+func TestDogExample(t *testing.T) {
 	s, err := study.Load("dog/study.toml", framework.ForStudy())
 	if err != nil {
 		t.Fatal(err)

@@ -13,7 +13,7 @@ func driverOf(b Backend) *driver {
 	return &driver{Driving: Driving{Backend: b}, mine: map[rundir.Folder]bool{}}
 }
 
-func TestRatePutsOffTheNextSubmission(t *testing.T) {
+func TestRateDelaysTheNextSubmission(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	ago := func(d time.Duration) *Submission { return &Submission{SubmittedUnix: metrics.Unix(now.Add(-d))} }
 	for name, c := range map[string]struct {
@@ -46,7 +46,7 @@ func TestBackOffDoublesToEightTimes(t *testing.T) {
 	}
 }
 
-func TestRoomCountsWhatIsUnderWay(t *testing.T) {
+func TestRoomCountsAttemptsUnderWay(t *testing.T) {
 	unanswered := tried(5, 1, metrics.Submitted)
 	unanswered.Submission = nil // it was not submitted yet
 	local := tried(6, 1, metrics.Running)

@@ -353,7 +353,7 @@ func account(t *testing.T, done func([]slurm.Job) bool, f slurm.Filter) []slurm.
 	return nil
 }
 
-func TestRefusedInSlurmsOwnWords(t *testing.T) {
+func TestRefusalHasSlurmsMessage(t *testing.T) {
 	for _, tt := range []struct {
 		change func(*slurm.Script)
 		want   string

@@ -115,7 +115,7 @@ func TestDescribeReplayed(t *testing.T) {
 	}
 }
 
-func TestTestOnlyIsNoSubmission(t *testing.T) {
+func TestTestOnlySubmitsNothing(t *testing.T) {
 	c := replayed(t, map[string]string{"sbatch": "echo 'sbatch: error: Batch job submission failed: Socket timed out on send/recv operation' >&2; exit 1"})
 	_, err := c.TestOnly(context.Background(), "job.sh")
 	var gone *slurm.UnreachableError

@@ -225,7 +225,7 @@ func TestScriptStopsWithItsReason(t *testing.T) {
 	}
 }
 
-func TestSecondCopyEndsAtOnce(t *testing.T) {
+func TestSecondCopyEndsImmediately(t *testing.T) {
 	run := t.TempDir()
 	s := free()
 	s.RunDir = run

@@ -162,7 +162,7 @@ func TestArrayTaskTakesItsRun(t *testing.T) {
 	}
 }
 
-func TestAllocationGoesOnAfterAFailure(t *testing.T) {
+func TestAllocationContinuesAfterAFailure(t *testing.T) {
 	s, dirs := packed(t, 3, false)
 	out, said, code := runScript(t, s, "FAKE_EXIT=3")
 	if code != 3 {

@@ -65,7 +65,7 @@ touch "$FAKE_OUT/up"; while :; do sleep 0.02; done
 	}
 }
 
-func TestSlurmIsNotThere(t *testing.T) {
+func TestSlurmIsNotInstalled(t *testing.T) {
 	c := &Client{Env: []string{"PATH=" + t.TempDir()}}
 	_, err := c.Submit(t.Context(), "job.sh")
 	var gone *UnreachableError

@@ -168,7 +168,7 @@ func TestModelServerRefuses(t *testing.T) {
 }
 
 // A model that a training saved is served as it was evaluated.
-func TestServesWhatWasTrained(t *testing.T) {
+func TestModelServerServesATrainedModel(t *testing.T) {
 	dir := runFolder(t, 1)
 	point, err := worker.LoadPoint(dir)
 	if err != nil {

@@ -145,7 +145,7 @@ func runTwo(t *testing.T, dir rundir.Folder, command string) (doubts []string, v
 
 // In a run of a study the doubts are events, which every table and figure of the
 // run's numbers then shows.
-func TestGPUDoubtsAreKept(t *testing.T) {
+func TestGPUTimingCaveatsAreStored(t *testing.T) {
 	dir := ofStudy(t, "[workload]\nkind = \"collective\"\nbackend = \"nccl\"\nmax_bytes = 64\niterations = 1\n")
 	doubts, versions := runTwo(t, dir, "collective")
 	if strings.Join(doubts, "|") != "DOUBLE, not a GPU|ranks share a GPU, not performance" || !strings.HasPrefix(versions["nccl"], "DOUBLE of NCCL") {

@@ -14,8 +14,8 @@ import (
 	"github.com/scalebench/scalebench/launcher/world"
 )
 
-// The ordinary worker trains on no GPU, and says which one does.
-func TestOrdinaryWorkerTrainsOnCPUs(t *testing.T) {
+// The default worker is built without GPU support; its error names the build that has it.
+func TestDefaultWorkerRefusesGPUs(t *testing.T) {
 	dir := runFolder(t, 1)
 	p, err := worker.LoadPoint(dir)
 	if err != nil {

@@ -31,7 +31,7 @@ func TestPreprocessFormats(t *testing.T) {
 
 // What a model learns from the samples while they are prepared is, bit for bit, what it
 // learns from the same batches put together afterwards.
-func TestTrainsOnWhatIsPrepared(t *testing.T) {
+func TestTrainsOnPreparedSamples(t *testing.T) {
 	const size = 4
 	dir := t.TempDir()
 	if err := preprocess.GenerateClasses("jpeg", dir, 14, 1); err != nil {
@@ -130,7 +130,7 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// A throughput of six times a ceiling is the ceiling's fault. 115 of 100 is noise.
+// A ceiling far below the throughput is an error in the ceiling; one slightly below it is noise.
 func TestBelow(t *testing.T) {
 	kept, left := below(600, []ceiling{{"cores", 650, ""}, {"reading", 100, ""}, {"writing", 522, ""}})
 	if len(kept) != 2 || kept[0].bound != "cores" || kept[1].bound != "writing" || !strings.Contains(left, "ceiling of reading, 100 samples/s, was measured too low") {

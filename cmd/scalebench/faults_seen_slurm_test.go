@@ -18,10 +18,10 @@ import (
 	"time"
 )
 
-// TestSlurmFaultsAreSeen shows that TestSlurmFaults can fail. Its checks detect when one of the
+// TestSlurmFaultsAreDetected shows that TestSlurmFaults can fail. Its checks detect when one of the
 // two mechanisms that prevent an attempt from running twice is disabled, and when any other
 // checked property is violated.
-func TestSlurmFaultsAreSeen(t *testing.T) {
+func TestSlurmFaultsAreDetected(t *testing.T) {
 	r := newRig(t)
 	for _, tt := range []struct {
 		name string

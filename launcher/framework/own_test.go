@@ -9,7 +9,7 @@ import (
 
 // Only the Python frameworks accept the user's models and data in Python; the others refuse them when the study
 // is read.
-func TestWhoTakesOwnModelAndData(t *testing.T) {
+func TestFrameworksWithOwnModelAndData(t *testing.T) {
 	p := study.Point{Workers: 2, Nodes: 1, WorkersPerNode: 2}
 	p.Workload.Kind, p.Workload.Train.Model, p.Workload.Train.Precision = "train", "my_model.py:build", "fp32"
 	p.Data.Kind, p.Resources.Device = "my_data.py:load", "cpu"

@@ -27,7 +27,7 @@ func content(t testing.TB, name string) []byte {
 }
 
 // Resized and cropped pixels are Pillow's, bit for bit: reduced, enlarged, wide, tall.
-func TestResizeIsPillows(t *testing.T) {
+func TestResizeEqualsPillow(t *testing.T) {
 	s := scaler{resize: 32, crop: 28} // one for all: images of several sizes follow each other
 	for range 2 {
 		for _, p := range pillows {

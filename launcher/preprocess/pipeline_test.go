@@ -94,7 +94,7 @@ func TestPass(t *testing.T) {
 }
 
 // The stages of a thread add up to its whole time: what one does not have, another has.
-func TestStagesTile(t *testing.T) {
+func TestStagesAddUp(t *testing.T) {
 	w := startWatch(List)
 	begun, cpu := w.wall, w.cpu
 	sum := 0

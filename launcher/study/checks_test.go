@@ -71,7 +71,7 @@ func TestPeakLearningRate(t *testing.T) {
 	}
 }
 
-func TestUnfit(t *testing.T) {
+func TestPointsThatDoNotFit(t *testing.T) {
 	s := site(t, variedSite+`[[variant]]
 name = "loaded"
 modules = ["cuda"]
@@ -134,7 +134,7 @@ func TestSiteMode(t *testing.T) {
 	}
 }
 
-func TestSiteDoubts(t *testing.T) {
+func TestSiteSecretWarnings(t *testing.T) {
 	s := site(t, `setup = ["module load gcc", "export API_TOKEN=hunter2hunter2"]
 [environment]
 A = "b"

@@ -163,7 +163,7 @@ func says(problems Problems, source string, exactly bool, mistakes ...mistake) e
 	return nil
 }
 
-func TestEachMistakeIsOneProblem(t *testing.T) {
+func TestEachMistakeIsReportedOnce(t *testing.T) {
 	for _, f := range []struct {
 		good     tomlFile
 		mistakes []mistake
@@ -196,7 +196,7 @@ func TestEachMistakeIsOneProblem(t *testing.T) {
 }
 
 // A misspelt word is reported once, and its intended key is not reported as missing.
-func TestAMisspeltNameIsOneProblem(t *testing.T) {
+func TestAMisspeltNameIsReportedOnce(t *testing.T) {
 	for _, c := range []struct{ from, to string }{
 		{"[workload]", "[workloads]"}, {"[sweep]", "[sweeep]"}, {"[study]", "[studdy]"}, {"model =", "modle ="}, {"name =", "nmae ="},
 		{"workers = [2", "worker = [2"}, {"epochs =", "epoch ="}, {"[data]", "[dta]"},
@@ -208,7 +208,7 @@ func TestAMisspeltNameIsOneProblem(t *testing.T) {
 	}
 }
 
-func TestTwelveMistakesAreTwelveProblems(t *testing.T) {
+func TestTwelveMistakesAreAllReported(t *testing.T) {
 	var twelve []mistake
 	for _, want := range []string{"study.name", "study.repeats", "study.colour", "workload.model: not", "workload.precision", "workload.learning_rate",
 		"data.train_samples", "resources.time", "policy.order", "sweep.framework[0]", "sweep.batch[1]", "sweep.modle"} {

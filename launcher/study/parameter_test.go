@@ -222,7 +222,7 @@ func TestDataIsSwept(t *testing.T) {
 
 // A text that cannot be passed to a program is rejected before anything runs, for all ways of
 // passing it.
-func TestTextsThatNoProgramIsGiven(t *testing.T) {
+func TestTextsThatCannotBePassed(t *testing.T) {
 	const head = "[study]\nname = \"s\"\n[sweep]\nframework = [\"command\"]\nworkers = [1]\n"
 	check := func(place, text string) error {
 		parse := func(tail string) error { _, err := planOf(t, head+fmt.Sprintf(tail, text)); return err }

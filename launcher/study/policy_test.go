@@ -66,7 +66,7 @@ cancelled = 1
 }
 
 // The policy only affects submission: it changes no identity and cannot be swept.
-func TestPolicyIsNoPartOfAPoint(t *testing.T) {
+func TestPolicyDoesNotChangeIdentity(t *testing.T) {
 	site := DefaultSite()
 	plain := plan(t, parse(t, minimal), site)
 	ordered := plan(t, parse(t, minimal+"[policy]\norder = \"largest\"\nmax_in_flight = 3\nrequeue = true\n"), site)

@@ -537,7 +537,7 @@ func TestDurationBounds(t *testing.T) {
 
 // A FIFO as the site file that a study names, or as the study itself, does not block; a
 // FIFO from the shell is read.
-func TestFIFOIsNotWaitedFor(t *testing.T) {
+func TestFIFODoesNotBlock(t *testing.T) {
 	fifo := filepath.Join(t.TempDir(), "fifo")
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
 		t.Fatal(err)

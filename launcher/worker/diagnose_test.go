@@ -84,7 +84,7 @@ srun: launch/slurm: _step_signal: Terminating StepId=12.0
 `
 )
 
-func TestSlurmsWords(t *testing.T) {
+func TestSlurmMessages(t *testing.T) {
 	for name, c := range map[string]struct{ log, slurm, script string }{
 		"memory":         {overMemory, "node1: StepId=10.0 exceeded memory limit (481398784 > 314572800), being killed", ""},
 		"time":           {overTime, "STEP 11.0 ON node1 CANCELLED AT 2026-11-22T11:16:20 DUE TO TIME LIMIT", ""},

@@ -13,7 +13,7 @@ import (
 
 // A run folder that was moved away is not made again: the study would seem to
 // have no other run, and its runs would be begun twice.
-func TestMovedRunStaysAway(t *testing.T) {
+func TestMovedRunFolderIsNotRecreated(t *testing.T) {
 	runs := filepath.Join(t.TempDir(), "runs")
 	run := rundir.OpenStudy(runs, "s").Run("p", 1, 1)
 	if _, err := OpenEvents(run, "rank", world.World{}); !errors.Is(err, fs.ErrNotExist) {

@@ -127,8 +127,8 @@ func remove(t *testing.T, path string) {
 	}
 }
 
-// Of many that need the same at once, one fills the folder.
-func TestOneFillsForAll(t *testing.T) {
+// If several ranks need the same data at the same time, only one copies it.
+func TestOneRankStagesForTheNode(t *testing.T) {
 	a, source := area(t), dataset(t)
 	life := StagedLifetime{Until: time.Now().Add(time.Hour), Keep: true}
 	var wait sync.WaitGroup

@@ -15,7 +15,7 @@ import (
 
 // Many times more strangers than a door holds at once, of every kind, do not keep a rank of the run
 // out, and the door never holds more than its limit.
-func TestDoorAmongStrangers(t *testing.T) {
+func TestGuardedListenerAmongStrangers(t *testing.T) {
 	l := listen(t)
 	d, entered := serve(t, l, nonce, purpose)
 	for i := range 3 * maxUnproven {
@@ -67,7 +67,7 @@ func TestDoorAmongStrangers(t *testing.T) {
 }
 
 // A caller that sends one byte at a time gets no more time than a silent one.
-func TestDoorAndSlowStranger(t *testing.T) {
+func TestGuardedListenerAndSlowStranger(t *testing.T) {
 	t.Parallel()
 	l := listen(t)
 	serve(t, l, nonce, purpose)
@@ -120,7 +120,7 @@ func beFlooded() error {
 
 // A door whose process is out of file descriptors recovers, admits the next rank, and reports the
 // cause.
-func TestDoorOutOfDescriptors(t *testing.T) {
+func TestGuardedListenerOutOfDescriptors(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), floodVariable+"=1")
 	out, err := cmd.StdoutPipe()
@@ -160,7 +160,7 @@ type broken struct{ net.Listener }
 func (broken) Accept() (net.Conn, error) { return nil, syscall.EMFILE }
 
 // Serve on a listener that always fails ends with its context.
-func TestDoorThatNeverOpens(t *testing.T) {
+func TestGuardedListenerWithoutCaller(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()

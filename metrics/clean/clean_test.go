@@ -36,7 +36,7 @@ func TestJSON(t *testing.T) {
 }
 
 // The ASCII fast path agrees with the Unicode tables.
-func TestSteersASCII(t *testing.T) {
+func TestASCIIFastPath(t *testing.T) {
 	for r := rune(0); r < utf8.RuneSelf; r++ {
 		if got, want := Steers(r), unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Bidi_Control); got != want {
 			t.Errorf("Steers(%q) = %v, the tables say %v", r, got, want)

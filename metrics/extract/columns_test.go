@@ -55,7 +55,7 @@ func TestMappingOneFigureKeepsTheOthers(t *testing.T) {
 
 // A unit in brackets after one of our names is not part of the name. Two columns that
 // differ only in this unit are ambiguous, and both are ignored.
-func TestUnitBehindOurName(t *testing.T) {
+func TestUnitAfterOurName(t *testing.T) {
 	for file, want := range map[string]string{
 		"replicas,threads,requests_per_second,latency_p95 (ms)\n1,4,80,36.5\n":                        "latency_p95 0.0365, requests_per_second 80, samples_per_second 80",
 		"replicas,threads,requests_per_second,latency_p95 [s]\n1,4,80,0.25\n":                         "latency_p95 0.25, requests_per_second 80, samples_per_second 80",

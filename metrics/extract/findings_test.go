@@ -12,7 +12,7 @@ import (
 )
 
 // Packing and unpacking preserves findings and sorts them by time.
-func TestFindingsComeBack(t *testing.T) {
+func TestFindingsRoundTrip(t *testing.T) {
 	one := []Value{{2.5, 7}}
 	figure := func(g metrics.Figure) metrics.Event { g.File, g.Line = "log", 7; return metrics.Event{Figure: &g} }
 	loss, spread := 0.5, 0.25
@@ -57,7 +57,7 @@ func TestFindingsComeBack(t *testing.T) {
 }
 
 // A stored finding takes less than a tenth of the memory of a Finding.
-func TestFindingsTakeLittle(t *testing.T) {
+func TestFindingsUseLittleMemory(t *testing.T) {
 	for _, e := range everyFormat(t) {
 		t.Run(e.Name, func(t *testing.T) {
 			log := longLog(t, e, 30000)

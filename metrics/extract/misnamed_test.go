@@ -55,7 +55,7 @@ func TestColumnNamesThatChangeTheValue(t *testing.T) {
 }
 
 // Rows of runs that failed, of parts of jobs, and of google-benchmark's aggregates are left out.
-func TestRowsThatAreNoRuns(t *testing.T) {
+func TestRowsThatAreNotRuns(t *testing.T) {
 	for _, c := range []struct{ name, csv, want, told string }{
 		{"sacct", "w|x|State\n1|100|COMPLETED\n2|3|FAILED\n4|50|TIMEOUT\n2|190|COMPLETED\n8|1|CANCELLED by 1001\n", "throughput 100; throughput 190", "left out 3 rows (lines 3–4, 6): the runs failed or have not finished"},
 		{"unfinished", "w,x,status\n1,100,done\n2,9,running\n", "throughput 100", "left out 1 row (lines 3)"},

@@ -41,7 +41,7 @@ func TestOf(t *testing.T) {
 }
 
 // "Not used" differs from every value, and is not listed.
-func TestNoneIsKnown(t *testing.T) {
+func TestNotUsedIsAValue(t *testing.T) {
 	with, without := Print{CPU: "Xeon", Modules: "gcc/13"}, Print{CPU: "Xeon", Modules: metrics.None}
 	if d := Differ(without, with); len(d) != 1 || d[0].String() != "modules none → gcc/13" || Agree(with, without) {
 		t.Errorf("%v", d)
@@ -51,14 +51,14 @@ func TestNoneIsKnown(t *testing.T) {
 	}
 }
 
-// A run that says it has no such thing is like runs with any, but those differ.
-func TestNoVersionDoesNotBear(t *testing.T) {
+// A run for which a fact does not apply agrees with runs of any value, but those differ from each other.
+func TestNotApplicableMatchesAny(t *testing.T) {
 	of := func(versions map[string]string) Print {
 		return Compute(Subject{Environments: []*metrics.Environment{{Versions: versions}}, Nodes: 1})
 	}
 	none, one, two := of(map[string]string{"object_store": ""}), of(map[string]string{"object_store": "http://a"}), of(map[string]string{"object_store": "http://b"})
 	if v, ok := none[VersionPrefix+"object_store"]; !ok || v != "" {
-		t.Errorf("%q, %v; want it known that there is none", v, ok)
+		t.Errorf("%q, %v; want the version recorded as empty", v, ok)
 	}
 	if !Agree(none, one) || !Agree(none, two) || Agree(one, two) {
 		t.Errorf("none, %v and %v do not agree as they should", one, two)

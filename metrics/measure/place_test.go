@@ -47,7 +47,7 @@ func TestPlaces(t *testing.T) {
 }
 
 // A benchmark of a million sizes has two million places, with three values each.
-func TestPlacesTakeLittle(t *testing.T) {
+func TestPlacesUseLittleMemory(t *testing.T) {
 	live := func() int {
 		runtime.GC()
 		var m runtime.MemStats

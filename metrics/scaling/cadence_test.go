@@ -10,7 +10,7 @@ import (
 // s, a speedup of 4. If four workers evaluate only after every fifth epoch, they notice it after
 // 250 s, and the speedup is 3.2. It is only known that they reached it after the 125 s of epoch 5,
 // so up to half of the 250 s may be delay.
-func TestUnlikeCadence(t *testing.T) {
+func TestDifferentCadence(t *testing.T) {
 	study := func(every int, samples bool) []Observation {
 		var obs []Observation
 		for _, n := range []int{1, 4} {

@@ -9,7 +9,7 @@ import (
 
 // A process can take a lease again that it released itself, even if the file's date was changed
 // since.
-func TestGivenUpAndDated(t *testing.T) {
+func TestRetakeOfAReleasedLease(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lease")
 	for _, date := range []time.Time{time.Now().Add(2 * time.Hour), time.Now()} {
 		l, err := TakeLease(t.Context(), path, 0)
@@ -34,7 +34,7 @@ func TestGivenUpAndDated(t *testing.T) {
 
 // If the reply to a rename was lost, the process believes that its attempt failed, although its
 // file is now the lease. It must not wait for itself.
-func TestFailedTryInPlace(t *testing.T) {
+func TestLostReplyToRename(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lease")
 	held, err := TakeLease(t.Context(), path, 0)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 )
 
 // Without this package, the faults of the test's file system do occur.
-func TestNFSFaultsAreSeen(t *testing.T) {
+func TestNFSFaultsAreDetected(t *testing.T) {
 	c := nfstest.Mount(t, t.TempDir(), nfstest.Plan{Lost: 1, Exclusive: true})
 	at := func(name string) string { return filepath.Join(c.Path, name) }
 	if err := os.WriteFile(at("file"), []byte("x"), 0o600); err != nil {
@@ -206,7 +206,7 @@ func TestNFSFullDisk(t *testing.T) {
 }
 
 // Synced data survive a power failure. Other data may be lost, and are lost in some of the replays.
-func TestPowerLossIsSeen(t *testing.T) {
+func TestPowerLossIsDetected(t *testing.T) {
 	record := &nfstest.Recording{}
 	c := nfstest.Mount(t, t.TempDir(), nfstest.Plan{Record: record})
 	put := func(name string, syncFile, syncFolder bool) {

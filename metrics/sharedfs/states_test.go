@@ -102,7 +102,7 @@ func TestStrangeFilesLapse(t *testing.T) {
 }
 
 // A folder cannot be a lease and cannot be replaced, so it is an error at once.
-func TestAFolderInTheWay(t *testing.T) {
+func TestFolderInPlaceOfLease(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lease")
 	if err := os.MkdirAll(filepath.Join(path, "x"), 0o755); err != nil {
 		t.Fatal(err)
@@ -165,7 +165,7 @@ func TestAnotherUsersLease(t *testing.T) {
 }
 
 // A holder is paused within touch, loses the lease, and then continues.
-func TestTouchIsNeverOfAnothers(t *testing.T) {
+func TestTouchSparesAnothersLease(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lease")
 	first := take(t, path)
 	date(t, path, 2*LeaseTime)
@@ -195,7 +195,7 @@ func TestTouchIsNeverOfAnothers(t *testing.T) {
 
 // A process that takes the lease over is paused between two of its steps, while others take the
 // lease. It must not take the lease from them.
-func TestALateTaker(t *testing.T) {
+func TestDelayedTakeover(t *testing.T) {
 	for _, paused := range []string{"before the right", "before the rename"} {
 		path := filepath.Join(t.TempDir(), "lease")
 		write(t, path, Holder{Host: "other", PID: 1, Nonce: "x"}, 2*LeaseTime)

@@ -148,7 +148,7 @@ func importAll(t *testing.T, s *Store, list ...Imported) (reports []Report, err 
 
 // An import is stored completely or not at all, even if it is interrupted. The error then
 // reports only the interrupt.
-func TestImportIsOne(t *testing.T) {
+func TestImportIsAtomic(t *testing.T) {
 	s := openStore(t)
 	run := func(n int) Imported {
 		r := metrics.Run{Study: "old", Point: fmt.Sprintf("i%d", n), Kind: "train", Framework: "x", Workers: n, Nodes: 1, Status: metrics.Done, Parameters: map[string]any{}}
@@ -226,7 +226,7 @@ func TestImportPreparesOnce(t *testing.T) {
 }
 
 // Runs are read one at a time: each is stored before the next one is read.
-func TestImportHoldsOne(t *testing.T) {
+func TestImportStreamsRuns(t *testing.T) {
 	s := openStore(t)
 	run, events, from := importedRun()
 	given, told := 0, 0

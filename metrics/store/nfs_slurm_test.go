@@ -11,7 +11,7 @@ import (
 
 // If the server's reply to every removal of a file is lost, results are still stored, and
 // no command reports a failure.
-func TestStoreWhereAnswersAreLost(t *testing.T) {
+func TestStoreWithLostReplies(t *testing.T) {
 	c := nfstest.Mount(t, t.TempDir(), nfstest.Plan{Lost: 1})
 	path := filepath.Join(c.Path, "db")
 	for i := range 3 {

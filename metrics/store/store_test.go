@@ -223,7 +223,7 @@ func newDatabase(t *testing.T, statements string) string {
 	return path
 }
 
-func TestOpenRefusesOthersFiles(t *testing.T) {
+func TestOpenRefusesOtherUsersFiles(t *testing.T) {
 	garbage := filepath.Join(t.TempDir(), "garbage")
 	writeFile(t, garbage, strings.Repeat("these are my notes. ", 100))
 	tests := []struct {

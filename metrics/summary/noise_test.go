@@ -34,7 +34,7 @@ func TestNoiseScale(t *testing.T) {
 }
 
 // Records that cannot come from one run give no figure, and a warning that names them.
-func TestNoiseScaleDoubts(t *testing.T) {
+func TestNoiseScaleWarnings(t *testing.T) {
 	for want, spoil := range map[string]func([]RankGradients) []RankGradients{
 		"1 of 2 ranks recorded":               func(g []RankGradients) []RankGradients { return g[1:] },
 		"rank 0 recorded the norms":           func(g []RankGradients) []RankGradients { g[1].Rank = 0; return g },

@@ -219,7 +219,7 @@ func TestNotesFitTheTerminal(t *testing.T) {
 	}
 }
 
-func TestBoldOnlyWhereWanted(t *testing.T) {
+func TestBoldOnlyOnTerminals(t *testing.T) {
 	if got := printed(t, sample(), FormatTable, Screen{}); strings.Contains(got, "\x1b") {
 		t.Errorf("escape codes in a pipe: %q", got)
 	}

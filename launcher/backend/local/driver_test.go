@@ -90,8 +90,8 @@ func TestDrives(t *testing.T) {
 	}
 }
 
-// What must not be signalled is not.
-func TestCancelSpares(t *testing.T) {
+// Cancel signals only the process that drives the run.
+func TestCancelSignalsOnlyOwnDriver(t *testing.T) {
 	host, err := os.Hostname()
 	if err != nil {
 		t.Fatal(err)

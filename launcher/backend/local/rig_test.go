@@ -2,7 +2,7 @@ package local
 
 import (
 	"github.com/scalebench/scalebench/launcher"
-	_ "github.com/scalebench/scalebench/launcher/backend/slurm" // TestCancelSpares cancels jobs, too
+	_ "github.com/scalebench/scalebench/launcher/backend/slurm" // TestCancelSignalsOnlyOwnDriver cancels jobs, too
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics"

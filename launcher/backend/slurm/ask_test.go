@@ -33,9 +33,9 @@ func answering(t *testing.T, dir, queue, history string) *slurm.Client {
 	return &slurm.Client{Env: []string{"PATH=" + dir + ":/usr/bin:/bin"}}
 }
 
-// TestAskSlurmOfTheForgotten checks that jobs that the controller no longer knows are taken from the database
+// TestQuerySlurmAboutForgottenJobs checks that jobs that the controller no longer knows are taken from the database
 // only if they have ended.
-func TestAskSlurmOfTheForgotten(t *testing.T) {
+func TestQuerySlurmAboutForgottenJobs(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		states []string // of the job's incarnations, in sacct's order
@@ -75,7 +75,7 @@ func TestAskSlurmOfTheForgotten(t *testing.T) {
 
 // However many jobs a study has, a look at it is one squeue and one sacct, and
 // no sacct where squeue knows them all.
-func TestAskSlurmIsTwoCalls(t *testing.T) {
+func TestQuerySlurmUsesTwoCalls(t *testing.T) {
 	for _, n := range []int{1, maxNames, maxNames + 1, 5000} {
 		dir := t.TempDir()
 		calls := filepath.Join(dir, "calls")
@@ -111,9 +111,9 @@ func TestAskSlurmIsTwoCalls(t *testing.T) {
 	}
 }
 
-// TestAskSlurmOfWhatCannotBeRead checks that a line that cannot be parsed does not affect other jobs, and that
+// TestQuerySlurmWithUnreadableAnswer checks that a line that cannot be parsed does not affect other jobs, and that
 // nothing is concluded about its job, even from other answers.
-func TestAskSlurmOfWhatCannotBeRead(t *testing.T) {
+func TestQuerySlurmWithUnreadableAnswer(t *testing.T) {
 	line := func(fields string) string { return strings.ReplaceAll(fields, "|", "\x1f") + "\n" }
 	for _, tt := range []struct {
 		name, queue, history string

@@ -18,7 +18,7 @@ import (
 
 // The cancellation is recorded before scancel runs, even if the scheduler does not answer. Attempts
 // that have not started are withdrawn; others are not.
-func TestCancelIsWrittenDownFirst(t *testing.T) {
+func TestCancelIsRecordedFirst(t *testing.T) {
 	for name, squeue := range map[string]string{
 		"asked":       "exit 0",
 		"unreachable": "echo 'slurm_load_jobs error: Unable to contact slurm controller (connect failure)' >&2; exit 1",

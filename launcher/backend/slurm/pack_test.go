@@ -107,7 +107,7 @@ func TestLoads(t *testing.T) {
 	}
 }
 
-func TestPackIsWrittenDownBeforeItIsSubmitted(t *testing.T) {
+func TestPackIsRecordedBeforeSubmission(t *testing.T) {
 	for packing, want := range map[string][]string{
 		study.PackArray:      {"95_0", "95_1"},
 		study.PackAllocation: {"95", "95"},
@@ -135,7 +135,7 @@ func TestPackIsWrittenDownBeforeItIsSubmitted(t *testing.T) {
 
 // If the answer to a pack's submission was lost, or sbatch never got it, the pack is submitted again completely
 // and under the same name.
-func TestPackIsHandedOverAgain(t *testing.T) {
+func TestPackIsResubmitted(t *testing.T) {
 	b := packer(t, study.PackArray, "kill -9 $$")
 	load := []launcher.Todo{planned("a", 4, 1, 1), planned("a", 4, 2, 1), planned("a", 4, 3, 1)}
 	_, err := launcher.Begin(t.Context(), b, load)
@@ -193,7 +193,7 @@ func TestPackRefused(t *testing.T) {
 
 // Another command was first to begin one of them: the others are indexed
 // without a gap.
-func TestPackLeavesWhatAnotherCommandBegan(t *testing.T) {
+func TestPackSkipsRunsOfAnotherCommand(t *testing.T) {
 	b := packer(t, study.PackArray, "echo 95")
 	load := []launcher.Todo{planned("a", 4, 1, 1), planned("a", 4, 2, 1), planned("a", 4, 3, 1)}
 	if _, err := b.Create(load[1], b.record(load[1], ""), nil); err != nil {

@@ -14,7 +14,7 @@ import (
 
 // The script of an earlier command is submitted again only if no other user could have changed it since.
 // Scripts are writable by their owner only.
-func TestChangedScriptIsNotHandedOverAgain(t *testing.T) {
+func TestChangedScriptIsNotResubmitted(t *testing.T) {
 	const lost = "echo 'sbatch: error: Batch job submission failed: Socket timed out on send/recv operation' >&2; exit 1"
 	for _, packing := range []string{study.PackJob, study.PackArray, study.PackAllocation} {
 		t.Run(packing, func(t *testing.T) {

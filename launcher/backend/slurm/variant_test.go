@@ -19,7 +19,7 @@ import (
 
 // A variant has a separate script with its modules, variables, container and interpreter, which are also in the
 // attempt's record. A pack serves one variant.
-func TestVariantsHaveScriptsOfTheirOwn(t *testing.T) {
+func TestVariantsHaveSeparateScripts(t *testing.T) {
 	of := func(todo launcher.Todo, framework, variant string) launcher.Todo {
 		todo.Point.Variant, todo.Point.Framework, todo.Point.Workload.Kind = variant, framework, "train"
 		todo.Point.ID += "-" + variant

@@ -173,7 +173,7 @@ func sitAlone(t testing.TB) gpurank.ProofRank {
 
 // Operations without sense are refused before NCCL sees them, and end the
 // communicator: the other ranks wait for the right one.
-func TestNonsense(t *testing.T) {
+func TestInvalidOperations(t *testing.T) {
 	for _, o := range []nccl.Operation{
 		{Kind: 4}, {Kind: -1}, {Type: 12}, {Type: -1}, {Count: -1}, {Count: math.MaxInt64}, {Reduction: 5}, {Kind: nccl.Broadcast, Root: 1}, {Kind: nccl.Broadcast, Root: -1},
 	} {

@@ -12,7 +12,7 @@ import (
 
 // Ranks with different kernels and numbers of threads, as on different machines, still have equal
 // parameters; each records the kernels that it used.
-func TestUnlikeRanksStayIdentical(t *testing.T) {
+func TestRanksWithDifferentKernelsStayIdentical(t *testing.T) {
 	sets := simd.Sets()
 	size := max(len(sets), 2)
 	p := point("cnn", size, 4)

@@ -56,11 +56,11 @@ for work in prepare, decode:
     print((time.process_time() - begun) / len(files))
 `
 
-// BenchmarkBesidePillow prepares images of ImageNet's size, in memory, in one thread:
+// BenchmarkAgainstPillow prepares images of ImageNet's size, in memory, in one thread:
 // JPEG decoded, resized, cropped, normalised, packed. It prints Pillow's CPU time over
 // ours, for all of that and for the decoding alone: medians of five rounds, in turns.
 // PYTHON names another interpreter than Debian's.
-func BenchmarkBesidePillow(b *testing.B) {
+func BenchmarkAgainstPillow(b *testing.B) {
 	library, err := turbojpeg.Open(os.Getenv)
 	if err != nil {
 		b.Fatal(err)
@@ -111,10 +111,10 @@ func BenchmarkBesidePillow(b *testing.B) {
 	}
 }
 
-// BenchmarkBesideFio reads 2,000 files of 108 KiB in one thread, cold and warm, as fio
+// BenchmarkAgainstFio reads 2,000 files of 108 KiB in one thread, cold and warm, as fio
 // does: opened one after the other, each read at once. It prints our bytes/s over
 // fio's: medians of five rounds, in turns.
-func BenchmarkBesideFio(b *testing.B) {
+func BenchmarkAgainstFio(b *testing.B) {
 	const count, size = 2000, 27 * 4096
 	dir := b.TempDir()
 	var files []preprocess.File

@@ -20,7 +20,7 @@ func library(t testing.TB) *Library {
 
 // Pixels are Pillow's, bit for bit, since both use the same transform and upsampling;
 // see ../testdata/pillow.py.
-func TestDecodeIsPillows(t *testing.T) {
+func TestDecodeEqualsPillow(t *testing.T) {
 	d, err := library(t).Decoder()
 	if err != nil {
 		t.Fatal(err)

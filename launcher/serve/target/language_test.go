@@ -298,7 +298,7 @@ func FuzzMetrics(f *testing.F) {
 }
 
 // The simulated service counts words and makes the requested number of tokens.
-func TestPlayedCounts(t *testing.T) {
+func TestSimulatedCounts(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 
 // No text arrives before its time, and the service counts the tokens. How much later a text arrives depends on
 // the machine.
-func TestPlayed(t *testing.T) {
+func TestSimulated(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -328,7 +328,7 @@ func TestConvergence(t *testing.T) {
 
 // A count whose runs miss the target counts as measured, and is the reason why it is not
 // recommended.
-func TestMissedTargetIsTheReason(t *testing.T) {
+func TestMissedTargetExcludesACount(t *testing.T) {
 	misses := func(batch float64) float64 {
 		if batch > 100 {
 			return 0
@@ -581,7 +581,7 @@ func TestMissesAreReported(t *testing.T) {
 }
 
 // If a single run reaches a higher target by luck, the chosen target does not change.
-func TestLuckyRunIsNoTarget(t *testing.T) {
+func TestLuckyRunDoesNotSetTheTarget(t *testing.T) {
 	change := func(o *scaling.Observation) {
 		o.Values["to_0.8"] = math.Inf(1)
 		if o.Workers == 4 && o.Repeat == 1 {

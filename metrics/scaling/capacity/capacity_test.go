@@ -212,7 +212,7 @@ func TestSentenceNamesSamples(t *testing.T) {
 
 // A warning that can change an answer makes it provisional and says what to do first; there is
 // nothing to doubt without an answer.
-func TestDoubt(t *testing.T) {
+func TestAddCaveats(t *testing.T) {
 	a := Answer{Replicas: 2, From: 2}
 	a.AddCaveats([]string{"1 of 12 runs could not be read"})
 	if !a.Provisional || a.Next == nil || a.Next.Replicas != 2 || !strings.Contains(a.Sentence(), "Provisional: use 2 replicas") || !strings.Contains(a.Sentence(), "Provisional because 1 of 12 runs could not be read.") {
@@ -230,7 +230,7 @@ func TestDoubt(t *testing.T) {
 }
 
 // Equal runs of imported tables have no interval.
-func TestDoubtEqual(t *testing.T) {
+func TestEqualRatesCaveat(t *testing.T) {
 	c := curve(t, map[int]float64{1: 100}, 6)
 	a := Estimate(c, Load{Rate: 50}, nil)
 	if a.AddEqualRatesCaveat(c); a.Provisional || a.Keeps == nil {

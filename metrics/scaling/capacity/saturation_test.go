@@ -76,7 +76,7 @@ func TestRange(t *testing.T) {
 }
 
 // What has no knee: a latency, and a rate that was asked for.
-func TestNone(t *testing.T) {
+func TestNoSaturation(t *testing.T) {
 	c := curveOf(t, runs(map[float64]float64{1: 10, 2: 20}, 6), measure.Threads)
 	latency, _ := measure.Find(measure.LatencyMean)
 	rate, _ := measure.Find(measure.RequestsPerSecond)

@@ -32,7 +32,7 @@ func speeds(sizes []int, x []float64, factor float64) Question {
 // 100 to 640 samples/s on 1 to 32 workers. Divided by 1.4 per doubling, these are 100, 136, 179,
 // 109, 117 and 119. So the answer is 4 workers, and neither 16 nor 32, although the gains from 8 to
 // 16 and from 16 to 32 are 1.5 and 1.42.
-func TestPlateauIsNoSeriesOfDoublings(t *testing.T) {
+func TestPlateauDoesNotCountAsDoublings(t *testing.T) {
 	r := Decide(speeds([]int{1, 2, 4, 8, 16, 32}, []float64{100, 190, 350, 300, 450, 640}, 1.02))
 	if r.Chosen != 2 || r.Provisional || r.Probability == nil || *r.Probability < 0.99 {
 		t.Errorf("%+v", r)
@@ -138,7 +138,7 @@ func TestWithin(t *testing.T) {
 
 // With a minimum probability, the answer is the best option that reaches it, although 2 has a
 // higher expected worth. Other options that may meet the limit are undecided.
-func TestLeast(t *testing.T) {
+func TestLeastProbability(t *testing.T) {
 	keeps := []float64{0.01, 0.9, 0.98, 1}
 	q := Question{Limits: true, Least: 0.975}
 	for i, n := range []int{1, 2, 4, 8} {
@@ -166,7 +166,7 @@ func TestNarrower(t *testing.T) {
 
 // From 6 runs, whose interval reaches 10 % of the value on the logarithm: to 9 % takes 9 (3 more), to
 // 7 % 6·(10/7)² = 12.2, where 12 is the last to narrow; never more than twice as many.
-func TestMore(t *testing.T) {
+func TestMoreRuns(t *testing.T) {
 	for _, test := range []struct {
 		n              int
 		half, distance float64

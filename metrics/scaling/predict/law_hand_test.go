@@ -177,7 +177,7 @@ func TestMagnitudes(t *testing.T) {
 
 // How much counts scatter about the law: from 0.05 % in steps of a quarter to 8.5 %, by a half
 // normal of 1 %.
-func TestOddities(t *testing.T) {
+func TestScatterAboutTheLaw(t *testing.T) {
 	for k, o := range oddities {
 		at := 0.0005
 		for range k {

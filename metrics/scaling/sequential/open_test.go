@@ -72,7 +72,7 @@ func TestOpenBase(t *testing.T) {
 
 // The doubt that more runs leave: the first that changes the answer, if none is about data and
 // no count is in the way.
-func TestLastingDoubt(t *testing.T) {
+func TestLastingCaveat(t *testing.T) {
 	four := 4
 	data := decision.Caveat{Kind: decision.Data, Text: "few runs", Changes: true}
 	drift := decision.Caveat{Kind: "drift", Text: "drift", Changes: true}

@@ -85,7 +85,7 @@ func TestUnknownKernels(t *testing.T) {
 }
 
 // An image that the dense kernels cannot take is refused, not computed wrongly.
-func TestInputsThatAreNoMultiple(t *testing.T) {
+func TestInputsThatAreNotAMultiple(t *testing.T) {
 	_, err := New(Options{Model: "mlp", Batch: 1, GlobalBatch: 1, Height: 5, Width: 5, Channels: 3, Classes: 2}, alone(t))
 	if err == nil || !strings.Contains(err.Error(), "5×5×3") || !strings.Contains(err.Error(), "multiple of 16") {
 		t.Errorf("%v, want what would be valid", err)

@@ -104,12 +104,12 @@ func processorTime(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkBesidePyTorch trains with the native engine and with PyTorch in both memory formats, in turn, so
+// BenchmarkAgainstPyTorch trains with the native engine and with PyTorch in both memory formats, in turn, so
 // that other work on the machine affects all alike. A step is a forward pass, a backward pass and SGD at a
 // batch of 128. Figures are medians over the rounds. The ratio divides our median by the faster of PyTorch's;
 // its range is from the lowest to the highest ratio of a round. The ratio of CPU time with one thread depends
 // less on other work.
-func BenchmarkBesidePyTorch(b *testing.B) {
+func BenchmarkAgainstPyTorch(b *testing.B) {
 	const rounds = 9
 	for _, model := range []string{"resnet20", "resnet44"} {
 		b.Run(model, func(b *testing.B) {

@@ -123,7 +123,7 @@ func TestGraphs(t *testing.T) {
 }
 
 // A run with the fake libraries says so in its versions and its notes.
-func TestDoubtsAreKept(t *testing.T) {
+func TestTimingCaveatsAreStored(t *testing.T) {
 	list, _ := run(t, suite.Point("cnn", 2, 2), 0, append(slices.Clone(doubles), "CUDA_DOUBLE_GPUS=1", "SCALEBENCH_SHARE_GPU=1"), nil, nil)
 	var notes []string
 	for r, o := range list {
