@@ -5,11 +5,11 @@ import "github.com/scalebench/scalebench/launcher/study"
 // An Allocation is the nodes that a scheduler has given to the job that this command
 // runs in.
 type Allocation struct {
-	Backend     string // that the scheduler belongs to
+	Backend     string // name of the backend whose scheduler made the allocation
 	JobID       string
 	Partition   string
 	Nodes       int
-	CPUsPerNode int // of the node with the fewest
+	CPUsPerNode int // CPUs of the node with the fewest
 	GPUsPerNode int // 0 also if the scheduler does not report it
 }
 

@@ -132,20 +132,20 @@ type Finding struct {
 type Ending struct {
 	State
 	Asked bool   // a request to end it was made
-	What  string // to whom, or why not
+	What  string // what was asked to end the attempt, or why nothing was
 }
 
 // A Refusal is the error of a scheduler that refuses a submission.
 type Refusal interface {
 	error
 	Words() string // the scheduler's own
-	ForNow() bool  // only because of the number of jobs: try the same load later
+	ForNow() bool  // the number of jobs is the only reason: try the same load later
 }
 
 // An Unreachable is the error of a scheduler that did not answer.
 type Unreachable interface {
 	error
-	Queued() bool // it was a submission, and the scheduler may have it
+	Queued() bool // the failed call was a submission that the scheduler may have accepted
 }
 
 // Options configure how a backend starts attempts. The zero value is enough to survey and cancel attempts of
@@ -390,7 +390,7 @@ func Cancel(ctx context.Context, states []State) ([]Ending, error) {
 		if !b.Attached() {
 			by[name] = slices.DeleteFunc(by[name], func(s State) bool {
 				err := s.cancel()
-				if err != nil { // it would be begun again
+				if err != nil { // otherwise, the attempt would be started again
 					list, wrong = append(list, Ending{State: s, What: err.Error()}), append(wrong, err)
 				}
 				return err != nil

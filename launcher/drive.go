@@ -18,9 +18,9 @@ import (
 type Driving struct {
 	Backend  Backend
 	Folder   rundir.Study
-	Choice   Choice        // without Asked, it is filled in: every attempt there is
+	Choice   Choice        // if Asked is nil, Drive sets it to all existing attempts
 	Interval time.Duration // between two surveys
-	Patience time.Duration // to wait for another command that begins attempts of the study
+	Patience time.Duration // longest wait for another command that starts attempts of the study
 	Watch    bool          // continue until every attempt has ended, instead of until all are started
 
 	// All may be nil. Found receives the number of runs to start and under way, once. Begun receives each
@@ -34,7 +34,7 @@ type Driving struct {
 
 // An Outcome is the state of a study after Drive.
 type Outcome struct {
-	Underway  []*Attempt // that it watched, or has begun
+	Underway  []*Attempt // attempts that Drive watched or started
 	Left      int        // runs that are still to be begun
 	Why       string     // why they were not started
 	Cancelled int        // runs that are not begun since `cancel` ended them
@@ -57,7 +57,7 @@ const (
 // The error is the context's, a *sharedfs.LeaseHeldError, or that the scheduler cannot be reached.
 func Drive(ctx context.Context, d Driving) (Outcome, error) {
 	r := driver{Driving: d, watched: map[rundir.Folder]bool{}, foreign: map[rundir.Folder]State{}, mine: map[rundir.Folder]bool{}, unjudged: map[rundir.Folder]int{}, first: true, room: 1}
-	if !d.Watch { // what ends later is for a later command
+	if !d.Watch { // attempts that end later are left to a later command
 		r.Choice.Policy.Retries = study.Retries{}
 	}
 	if r.Choice.Asked == nil {
@@ -152,7 +152,7 @@ func (r *driver) cycle(ctx context.Context) (o Outcome, whole bool, err error) {
 			whole = true
 			defer l.Release()
 		}
-		if whole && r.first { // before attempts get folders of such names
+		if whole && r.first { // do this before new attempts use these folder names
 			if err := r.Folder.RemoveStale(); err != nil {
 				r.warn(err)
 			}

@@ -66,7 +66,7 @@ func (r *driver) beginLoad(ctx context.Context, load []Todo, o *Outcome) ([]*Att
 	case errors.Is(err, fs.ErrExist): // another command has this attempt, and its folder cannot be read
 		return nil, nil
 	case err != nil:
-		for _, a := range begun { // they may have begun: watch them
+		for _, a := range begun { // the attempts may have started, so watch them
 			r.watched[a.Run] = true
 		}
 		return nil, err

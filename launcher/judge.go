@@ -15,8 +15,8 @@ import (
 // Evidence has the facts about an attempt at one moment that all backends know. A backend embeds it
 // in a type with its own facts, and judges its attempts by one pure function of that type.
 type Evidence struct {
-	Ranks  int           // that the plan asks for
-	Limit  time.Duration // of the run's time
+	Ranks  int           // number of ranks in the plan
+	Limit  time.Duration // the run's time limit
 	Traces Traces
 	Now    time.Time
 

@@ -57,7 +57,7 @@ type Record struct {
 	Own map[string]string `json:"own,omitempty"`
 	// Of the command that drives a local attempt.
 	PID      int    `json:"pid,omitempty"`
-	PIDStart string `json:"pid_start,omitempty"` // since a pid alone may be reused
+	PIDStart string `json:"pid_start,omitempty"` // start time of the process, because PIDs are reused
 	PIDSpace string `json:"pid_space,omitempty"` // where the pid is valid, see worker.PIDSpace
 }
 
@@ -91,7 +91,7 @@ type Cancellation struct {
 // end.
 type Exit struct {
 	ExitCode  int     `json:"exit_code"`
-	Signal    string  `json:"signal,omitempty"` // that it received first
+	Signal    string  `json:"signal,omitempty"` // first signal that the script received
 	StartUnix float64 `json:"start_unix"`
 	EndUnix   float64 `json:"end_unix"`
 	JobID     string  `json:"job_id,omitempty"`
@@ -141,7 +141,7 @@ var attemptEnd = regexp.MustCompile(`^(-r\d+)?-a\d+$`)
 type Creator struct {
 	Folder  rundir.Study
 	Site    *study.Site
-	Key     redact.Key // that the digests of the site's secrets are made with
+	Key     redact.Key // key for the digests of the site's secrets
 	Version string
 	Commit  string // git commit of the study's folder
 	Worker  string // absolute path of scalebench-worker
@@ -243,7 +243,7 @@ func writeContract(at rundir.Folder, t Todo, site *study.Site) error {
 	}{
 		{at.Command(), t.Command.Secrets(), t.Command},
 		{at.Parameters(), t.Own.Secrets(), t.Own},
-		{at.Secrets(), site.Secrets(), site.Secrets()}, // so that records can be kept without them
+		{at.Secrets(), site.Secrets(), site.Secrets()}, // separate files, so that other records can be kept without secrets
 	} {
 		if len(f.secrets) > 0 {
 			if err := rundir.WriteJSON(f.path, f.content, sharedfs.ModePrivate); err != nil {

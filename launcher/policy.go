@@ -16,7 +16,7 @@ import (
 // A Todo is a planned run without a good result.
 type Todo struct {
 	study.Planned
-	Number int // of the attempt to begin
+	Number int // number of the attempt to start
 	// Again is an attempt that was written down but never reached the
 	// scheduler; it is handed over again instead of making a new one, so that
 	// a copy that got through after all cannot train twice.

@@ -38,7 +38,7 @@ func decode(path string, text []byte, err error, into any) (ok bool, _ error) {
 	if err := json.Unmarshal(text, into); err != nil {
 		return false, fmt.Errorf("%s cannot be read: %w", path, plainly(err))
 	}
-	if !utf8.Valid(text) { // which json would change into other text
+	if !utf8.Valid(text) { // package json would replace invalid bytes
 		return false, fmt.Errorf("%s cannot be read: it is not UTF-8", path)
 	}
 	return true, nil
@@ -109,7 +109,7 @@ func Refresh(folder rundir.Study, before []*Attempt) ([]*Attempt, error) {
 		read, err := load(e, seals)
 		if err != nil {
 			if read = (&Attempt{Run: e.Run, Number: e.Number}); a != nil {
-				*read = *a // as it was last read
+				*read = *a // the state that was read last
 			}
 			read.Unreadable = err
 			read.Point.ID, read.Point.Repeat, read.Record.ID = e.Point, e.Repeat, e.Run.ID()

@@ -19,7 +19,7 @@ func (c Creator) resume(t Todo) (checkpoint string, attempt int, err error) {
 		if err != nil {
 			return "", 0, err
 		}
-		if !ok || ended == nil || ended.Status.Good() { // or it may be at work still
+		if !ok || ended == nil || ended.Status.Good() { // the attempt may still be running
 			return "", 0, nil
 		}
 		checkpoint, err := newest(run.Checkpoints())
@@ -42,7 +42,7 @@ func newest(folder string) (path string, err error) {
 		return "", err
 	}
 	var when time.Time
-	for _, e := range entries { // by name, which decides among equal times
+	for _, e := range entries { // sorted by name, which breaks ties between equal times
 		name := e.Name()
 		if !e.IsDir() && !e.Type().IsRegular() || strings.HasPrefix(name, ".") || strings.HasSuffix(name, ".tmp") || strings.HasSuffix(name, ".part") || strings.HasSuffix(name, "~") {
 			continue

@@ -87,7 +87,7 @@ func environment(home string) []string {
 // A repository has the paths of the parts of a git repository.
 type repository struct {
 	tree   string // the working tree
-	git    string // its git folder
+	git    string // the repository's git folder
 	common string // shared with other working trees; equal to git in the main one
 }
 
@@ -108,7 +108,7 @@ func find(dir string) (repository, error) {
 		switch {
 		case err == nil && info.IsDir():
 			return r, r.follow()
-		case err == nil: // of a submodule, or one of several working trees
+		case err == nil: // .git is a file in a submodule or an additional working tree
 			text, err := small(r.git)
 			to, ok := strings.CutPrefix(text, "gitdir:")
 			if err != nil || !ok {

@@ -167,7 +167,7 @@ func (s State) Selectable() metrics.Run {
 
 // An Unbegun is a planned run without an attempt.
 type Unbegun struct {
-	First rundir.Folder // what its first attempt will be
+	First rundir.Folder // folder of its first attempt
 	Point study.Point
 }
 
@@ -199,7 +199,7 @@ type Progress struct {
 	Unbegun   int // planned runs without an attempt
 	Underway  int // latest attempt waits or runs, or its end was not judged yet
 	Ended     int // latest attempt of a scheduler ended badly; the run has no good result
-	Cancelled int // of Ended: by us
+	Cancelled int // runs in Ended that scalebench cancelled
 	EndedHere int // latest attempt failed, and a command ran it on this machine
 }
 

@@ -34,7 +34,7 @@ type Traces struct {
 	// runs, or ended without a last word.
 	Silent []string
 
-	Phase    string   // for programs without steps: what rank 0 reports as its activity
+	Phase    string   // activity that rank 0 reports, for programs without steps
 	Epoch    int      // last epoch that rank 0 has finished
 	Step     int      // steps that rank 0 has done
 	Accuracy *float64 // of the last evaluation, a fraction; nil before the first
@@ -237,7 +237,7 @@ func (t *Traces) follow(events []metrics.Event) {
 		case e.Steps != nil:
 			s := e.Steps
 			t.Step = s.First + len(s.Duration)
-			for i := range s.Duration { // as numbers that many steps cannot overflow
+			for i := range s.Duration { // use float64, so that sums over many steps cannot overflow
 				seconds += float64(s.Duration[i]) * s.Tick
 				samples += float64(s.Samples[i])
 			}

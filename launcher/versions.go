@@ -125,7 +125,7 @@ func filesOf(a *Attempt) map[string]string {
 	}
 	defer file.Close()
 	events := metrics.NewReader(file, latest.Path, 0, 0)
-	for range 8 { // it is the second event
+	for range 8 { // the environment is the second event
 		e, err := events.Next()
 		if err != nil {
 			break

@@ -4,7 +4,7 @@ package metrics
 // decided.
 type Look struct {
 	Series      string   `json:"series"`
-	Number      int      `json:"look"` // from 1 on
+	Number      int      `json:"look"` // number of the look, from 1
 	Unix        float64  `json:"unix"` // time of the analysis, seconds since 1970
 	Runs        int      `json:"runs"` // good runs of the series so far
 	Most        int      `json:"max_repeats"`

@@ -21,7 +21,7 @@ type Telemetry struct {
 type TelemetryColumn struct {
 	Name   string `json:"name"`         // a Telemetry… constant, or a name from a later version
 	Of     string `json:"of,omitempty"` // device, interface, package; "" is the run's processes or the node
-	Source string `json:"source"`       // where it was read, and what it covers if not only the run
+	Source string `json:"source"`       // source of the reading, and what it covers if not only the run
 	Unit   string `json:"unit,omitempty"`
 	// Counter marks a cumulative quantity: differences between samples give the use in between.
 	Counter bool     `json:"counter,omitempty"`

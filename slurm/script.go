@@ -105,7 +105,7 @@ func (s Script) render(w io.Writer, name, text string) error {
 	}
 	t, err := builtin()
 	if err == nil && name != "" {
-		if t, err = t.Clone(); err == nil { // its definitions must not change the shared template
+		if t, err = t.Clone(); err == nil { // clone it, so that its definitions do not change the shared template
 			t, err = t.New(name).Funcs(boundedFuncs()).Parse(text)
 		}
 		if err == nil {
@@ -125,7 +125,7 @@ func (s Script) render(w io.Writer, name, text string) error {
 	}
 	if name != "" {
 		var claim bytes.Buffer
-		ours, err := builtin() // not a block that the site's template redefines
+		ours, err := builtin() // use our block even if the site's template redefines it
 		if err == nil {
 			err = ours.ExecuteTemplate(&claim, "claim", s)
 		}
@@ -225,7 +225,7 @@ func (s Script) Directives() []Option {
 	}
 	if s.Pack != nil && s.Pack.Array {
 		add("array", s.Pack.indices())
-		add("open-mode", "append") // until each task has found its run, all write to Output
+		add("open-mode", "append") // all tasks write to Output until they have found their runs
 	}
 	add("time", s.TimeLimit())
 	if s.Exclusive {

@@ -114,7 +114,7 @@ func (c *checker) study(ctx context.Context, o *outcome) error {
 
 // A trial is a study that the check has run.
 type trial struct {
-	rows   []row                                   // its runs, all with good results
+	rows   []row                                   // the study's runs, all with good results
 	ask    func(command ...string) ([]byte, error) // runs a scalebench command about the study and returns its JSON
 	remove func()                                  // removes the folders of the study
 }

@@ -25,7 +25,7 @@ type tally struct {
 	repeated                    float64 // retried requests to an object store
 	delay                       float64 // NaN: unknown
 	waited, took                float64 // seconds of the consumers
-	trained, steps, loss        float64 // of a real trainer: samples, steps of all ranks, loss summed over samples
+	trained, steps, loss        float64 // with a real trainer: samples, steps of all ranks, loss summed over samples
 	cpus, threads, fewer        float64
 	loaders                     float64 // CPUs available to the threads at once
 	stageSeconds, stageCPU      [preprocess.Stages]float64

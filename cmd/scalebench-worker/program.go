@@ -70,7 +70,7 @@ func openProgram() (*program, error) {
 		return nil, err
 	}
 	if folder := os.Getenv(framework.DataVariable); folder != "" {
-		point.Data.Path = folder // it may be staged on this node
+		point.Data.Path = folder // the staged copy on this node, if any
 	}
 	nonce, err := worker.ReadNonce(run)
 	if err != nil {

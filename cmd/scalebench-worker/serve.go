@@ -56,9 +56,9 @@ func serveReplicas(c *cli.Context) error {
 type serving struct {
 	*member
 	framework framework.Framework
-	server    *target.Replica   // of a replica's rank
+	server    *target.Replica   // the server that a replica's rank started; nil on the load generator
 	asked     map[int]exchanged // how the load generator queries the service, by batch
-	samples   *oip.SampleSet    // of workload.inputs, once they are read; nil: numbers are drawn
+	samples   *oip.SampleSet    // content of workload.inputs; nil: random numbers are sent
 }
 
 // loads reports whether this rank is the load generator.
@@ -160,7 +160,7 @@ func (r *serving) together(ctx context.Context, work func(context.Context) error
 	}
 	for {
 		var ended <-chan struct{}
-		if finished && r.server != nil { // until then, the work watches it
+		if finished && r.server != nil { // while the work runs, it watches the server itself
 			ended = r.server.Ended()
 		}
 		if !finished {

@@ -191,7 +191,7 @@ func explainValue(flags []cli.Flag, message string) string {
 		want = "; want true or false, or no value"
 	case *cli.DurationFlag:
 		want = "; want a length of time, like 90s or 1h30m"
-	case *cli.GenericFlag: // its own error says what it expects
+	case *cli.GenericFlag: // the flag's own error says what is valid
 		want = "; " + m[3]
 	}
 	return fmt.Sprintf("%s does not take the value %s%s", dashed(m[2]), m[1], want)

@@ -36,7 +36,7 @@ func runCancel(ctx context.Context, s *session, arg string, all bool, where stri
 	}
 	ended, wrong := s.workspace().Cancel(ctx, arg, where)
 	if wrong != nil && len(ended) == 0 {
-		return wrong // without an empty table before the error
+		return wrong // do not print an empty table before the error
 	}
 	if err := s.printDone(query.Cancelled(ended)); err != nil {
 		return err

@@ -67,7 +67,7 @@ func runCheck(ctx context.Context, s *session, a workspace.Request) error {
 	for _, doubt := range w.Warnings() {
 		s.warn("%v", doubt)
 	}
-	return w.Check(ctx) // after the plan, which may use another cluster
+	return w.Check(ctx) // the plan comes first, because it may be for another cluster
 }
 
 func uncheckedFlag(unchecked *bool) cli.Flag {

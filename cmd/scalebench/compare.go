@@ -15,7 +15,7 @@ import (
 type compareOptions struct {
 	query.Comparison
 	at    cli.StringSlice // KEY=VALUE, a place within the runs
-	limit string          // of --fail-if-worse; "" for none
+	limit string          // value of --fail-if-worse; "" if unset
 }
 
 func compareCommand(s *session) *cli.Command {

@@ -129,7 +129,7 @@ func flagsOf(valid map[string]cli.Flag, line invocation) []candidate {
 
 // valuesOf returns the values of a flag, each after prefix.
 func (s *session) valuesOf(f cli.Flag, prefix string) []candidate {
-	if name := placeholder(f); name != "KEY=VALUE" { // for runs, not for a study file
+	if name := placeholder(f); name != "KEY=VALUE" { // the flag selects runs by their parameters
 		return s.wordsFor(name, prefix)
 	}
 	return nil
@@ -210,7 +210,7 @@ func (s *session) wordsFor(name, prefix string) []candidate {
 			}
 		}
 		words = slices.Sorted(maps.Keys(keys))
-	case "KEY=VALUE": // for a study file
+	case "KEY=VALUE": // the flag overrides keys of a study file
 		for _, key := range study.Overridable() {
 			words = append(words, key+"=")
 		}

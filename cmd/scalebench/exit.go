@@ -42,7 +42,7 @@ const exitHelp = `Exit codes:
 // usageError reports an invalid command line, study or site file.
 type usageError struct {
 	err   error
-	hint  string // what to do; "" if the error says it
+	hint  string // what to do; "" if the error says so itself
 	usage string // the command's usage line, our own text, so it is not searched for secrets; "" for none
 }
 

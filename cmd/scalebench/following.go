@@ -22,7 +22,7 @@ type watch struct {
 	s      *session
 	what   string
 	bar    *progress
-	total  int                   // to start and in progress
+	total  int                   // number of runs to start or in progress
 	failed map[string]runFailure // runs without a good result, by name
 	again  string                // how to repeat failed runs
 }
@@ -83,7 +83,7 @@ func (w *watch) ended(state launcher.State) {
 	run := fmt.Sprintf("%s-r%d", state.Point.ID, state.Point.Repeat)
 	switch {
 	case state.Status.Good():
-		delete(w.failed, run) // of an earlier attempt
+		delete(w.failed, run) // the failure was an earlier attempt's
 	case state.Status == metrics.OutOfMemory && state.Point.Enforces(study.MemoryKey):
 		line += fmt.Sprintf("\n  %v is too little for this point: that is its result, and its other repeats are not run", state.Point.Resources.Memory)
 	case state.Status == metrics.OutOfMemory && state.Point.ExhaustionIsResult():
@@ -91,7 +91,7 @@ func (w *watch) ended(state launcher.State) {
 	default:
 		f := runFailure{state.Status, state.Detail, worker.Hint(state.Status, state.Detail, state.Point.Lengths()), cmp.Or(state.Log(), state.Run.Path())}
 		w.failed[run] = f
-		if f.status != metrics.Cancelled { // its log has no reason
+		if f.status != metrics.Cancelled { // the log of a cancelled run gives no reason
 			line += "\n  " + f.log
 		}
 		if f.hint != "" {

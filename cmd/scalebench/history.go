@@ -13,7 +13,7 @@ import (
 
 type historyOptions struct {
 	query.History
-	limit string // of --fail-if-worse; "" for none
+	limit string // value of --fail-if-worse; "" if unset
 }
 
 func historyCommand(s *session) *cli.Command {

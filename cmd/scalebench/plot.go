@@ -93,7 +93,7 @@ func runPlot(ctx context.Context, s *session, o plotOptions) error {
 	if p.Analysis != nil {
 		s.warnOn(p.Analysis, false)
 		if p.Analysis.BaseError != nil && preset.NeedsOnlyCurves() {
-			return p.Analysis.BaseError // it says what to run
+			return p.Analysis.BaseError // the error says which run is missing
 		}
 	}
 	return &usageError{err: err}

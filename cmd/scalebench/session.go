@@ -36,7 +36,7 @@ type session struct {
 	partial   map[string]error // by study: how many of its runs an answer does without
 	verbosely string           // the command line with -v, for copying
 
-	holds atomic.Bool // see hold
+	holds atomic.Bool // see deferInterrupts
 	parts sync.Mutex  // see whole
 }
 

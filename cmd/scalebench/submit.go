@@ -107,7 +107,7 @@ func submit(ctx context.Context, s *session, w *workspace.Work, choice launcher.
 	if watch == nil {
 		return err
 	}
-	if !o.wait || err != nil { // who waited is shown results
+	if !o.wait || err != nil { // after waiting, results are printed instead
 		if printed := s.printDone(query.Submitted(submitted)); err == nil && printed != nil {
 			return printed
 		}
@@ -169,7 +169,7 @@ func (s *session) driveJobs(ctx context.Context, w *workspace.Work, choice launc
 	observe, found := watch.observe, watch.found
 	if !o.wait {
 		found = func(todo, _ int) { watch.found(todo, 0) }
-		observe = func(states []launcher.State) { // only the rejected ones
+		observe = func(states []launcher.State) { // report only rejected jobs
 			for _, state := range states {
 				if state.Status.Terminal() {
 					watch.ended(state)

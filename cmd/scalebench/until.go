@@ -56,7 +56,7 @@ func (o *untilOptions) asked(c *cli.Context, command *workspace.Command, site st
 	if err := wished(c); err != nil {
 		return workspace.Request{}, err
 	}
-	o.wish.wish.Site = site // its prices
+	o.wish.wish.Site = site // for its prices
 	a, err := command.Request(site, words)
 	if !o.on && !o.set || err != nil {
 		return a, err

@@ -75,7 +75,7 @@ func takesCommand(c *cli.Command) bool {
 
 // unknownFlagError reports an unknown flag.
 type unknownFlagError struct {
-	name string // with dashes
+	name string // as written, with dashes
 	word string // the whole word, if name is one letter of it
 }
 

@@ -171,7 +171,7 @@ func (c *checker) ask(i interpreter, q question) (a answer) {
 	if err != nil || json.Unmarshal(text, &a) != nil {
 		a = answer{}
 	}
-	if errors.Is(err, trust.ErrPythonLate) { // it would take as long for every script
+	if errors.Is(err, trust.ErrPythonLate) { // every further script would time out, too
 		c.silent[i.path] = true
 	}
 	c.asked[key] = a

@@ -176,7 +176,7 @@ func (c Cluster) checkNodes(ctx context.Context, folder string, open []use) ([]F
 		case errors.As(err, &refused):
 			list = append(list, Finding{"probe job", u.subject(), Fail, oneLine(refused.Message), "Slurm refuses the job: correct account, QOS and options in the site file; " + refused.Script})
 		case err != nil:
-			if j != nil && j.id != "" { // it runs
+			if j != nil && j.id != "" { // the job is running
 				jobs = append(jobs, j)
 			}
 			return list, err

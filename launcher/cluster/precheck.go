@@ -217,7 +217,7 @@ var pythonName = regexp.MustCompile(`^python[0-9.]*$`)
 // A start describes how a rank of a [command] starts, as far as it can be checked.
 type start struct {
 	framework.Rank
-	arguments []string // of the command itself, without its launcher
+	arguments []string // arguments of the command itself, without its launcher
 	directory string
 	provided  bool // the nodes may have other programs and packages
 }

@@ -116,7 +116,7 @@ func (s *Study) next(v *View, left float64) (b *sequential.Batch, unaffordable b
 		if b == nil || unaffordable {
 			return b, unaffordable
 		}
-		if v.pair != nil { // each setting gets as many
+		if v.pair != nil { // both settings get the same number of runs
 			b.Runs *= len(v.Points[v.pair.Workers])
 			return b, false
 		}

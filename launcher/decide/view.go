@@ -34,7 +34,7 @@ type View struct {
 	question sequential.Question
 	pair     *compare.Pair   // set if the question compares two settings; then there is no Advice
 	settings [2]string       // names of the settings of pair
-	measure  measure.Measure // by which pair is compared
+	measure  measure.Measure // the measure in which the pair is compared
 }
 
 // views returns a view for each curve or, if two settings are compared, for each pair of points.

@@ -130,7 +130,7 @@ func commandEnvironment(s Rank) []string {
 		}
 	}
 	threads := s.Point.Resources.CPUsPerWorker
-	if s.Point.Command.Start == "node" { // with "once" the ranks inherit it
+	if s.Point.Command.Start == "node" { // with "once", the ranks inherit the variables
 		threads *= s.World.LocalSize
 	}
 	if Resumes(s.Point.Command) {

@@ -27,7 +27,7 @@ var native = Framework{
 			}
 		}
 		if !p.Workload.Trains() {
-			return wrong // what another kind asks for, the kind has checked
+			return wrong // other kinds have checked their own keys
 		}
 		w := p.Workload.Train
 		if !slices.Contains(NativeModels, w.Model) {

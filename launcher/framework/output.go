@@ -17,7 +17,7 @@ import (
 // Output describes the output of the user's program. It is kept with the run, so that other extractors can read
 // the output later.
 type Output struct {
-	Start   metrics.Start `json:"start"`          // of the events that are made of it, which speak for all ranks
+	Start   metrics.Start `json:"start"`          // start event of the generated events, which cover all ranks
 	Rank    int           `json:"rank,omitempty"` // rank whose log it is; see Printer
 	Offset  int64         `json:"offset"`         // bytes, in that log, of the first that is the program's
 	Seconds float64       `json:"seconds"`        // from the start to the program's end

@@ -10,7 +10,7 @@ import (
 
 // A layout describes how a framework can compute a language model's step.
 type layout struct {
-	decoders      bool  // it has the models themselves, and precision = "bf16" for them
+	decoders      bool  // the framework has these models itself, and precision = "bf16" for them
 	microBatch    bool  // a batch may be computed in parts
 	zero          []int // stages of sharing out; nil: each rank holds everything
 	shard         bool  // groups of ranks may each share a copy

@@ -15,8 +15,8 @@ import (
 type placeholder struct {
 	name   string
 	uses   []string // keys that determine the value, by TOML path
-	rank   bool     // it differs between the ranks of a node
-	serves bool     // it is a service's
+	rank   bool     // the value differs between the ranks of a node
+	serves bool     // only replicas of a service have it
 	// value returns the replacement text. "" means that the study should have set it; Check refuses that.
 	value func(Rank) string
 }

@@ -60,7 +60,7 @@ type Difference struct {
 	Wrong     int     `json:"wrong"` // how many of the elements
 	First     []Value `json:"first"` // the first wrong elements, at most mostValues
 	Tolerance string  `json:"tolerance"`
-	Launch    *Launch `json:"launch,omitempty"` // that wrote the array; nil: unknown
+	Launch    *Launch `json:"launch,omitempty"` // launch that wrote the array; nil: unknown
 }
 
 // A Value is one wrong element. Values are text because JSON has no NaN.

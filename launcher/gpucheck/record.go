@@ -16,7 +16,7 @@ var record []byte
 // A Record describes a check on a GPU: machine, time and results.
 type Record struct {
 	Date    string `json:"date"`   // 2006-01-02, UTC
-	Commit  string `json:"commit"` // that was checked
+	Commit  string `json:"commit"` // commit that was checked
 	Host    string `json:"host"`
 	GPUs    string `json:"gpus"`   // "1 × NVIDIA H100 80GB HBM3"
 	Driver  string `json:"driver"` // the CUDA that it supports

@@ -44,7 +44,7 @@ const ahead = 2 * time.Millisecond
 func (c *Consumer) run() {
 	defer close(c.done)
 	begun := time.Now()
-	free := begun // when the consumer will have finished the samples that it has taken
+	free := begun // time when the consumer will have finished its samples
 	for range c.queue {
 		if now := time.Now(); now.After(free) {
 			c.waited += now.Sub(free)

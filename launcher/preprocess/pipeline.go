@@ -31,7 +31,7 @@ type Options struct {
 	// Target receives the prepared samples; nil: they are not written.
 	Target Target
 	Shard  int64 // size in bytes of each file in Target
-	Store  Store // where the source's files are
+	Store  Store // store with the source's files
 	// Take, if not nil, is called with each prepared sample, in the thread that prepared it.
 	Take func(ctx context.Context, s Sample) error
 	// Classes, if not nil, gives the label of each sample.

@@ -34,7 +34,7 @@ func (s Study) RemoveStale() error {
 		}
 		path := filepath.Join(string(s), e.Name())
 		if latest, err := changed(path); err != nil || lease.ModTime().Sub(latest) < staleAfter {
-			continue // it has just been given its name, or removed
+			continue // the file was renamed or removed meanwhile
 		}
 		errs = append(errs, os.RemoveAll(path))
 	}

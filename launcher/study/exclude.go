@@ -13,7 +13,7 @@ import (
 // its keys has one of the listed values.
 type exclusion struct {
 	path   string                     // "exclude[0]"
-	open   bool                       // it contains an axis that could not be read
+	open   bool                       // it names an axis that could not be read
 	values map[string]map[string]bool // set of the listed values (as returned by valueKey), by path of the axis
 }
 

@@ -39,7 +39,7 @@ type kind struct {
 	workers    string   // another name for the workers in [sweep], such as "replicas"; "": only "workers"
 	data       bool     // the kind uses the [data] table
 	files      []string // TOML paths of keys that name files, relative to the study file
-	objects    []string // those of files that may also name objects in an object store
+	objects    []string // keys of files that may also name objects in an object store
 	// locate makes further file names of a point absolute, relative to the study's folder;
 	// nil: there are no such file names.
 	locate func(p *Point, folder string)

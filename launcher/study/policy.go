@@ -40,7 +40,7 @@ type Retries struct {
 // The orders in which runs start.
 const (
 	OrderBlocks  = "blocks"  // repeat 1 of every point, shuffled by the study's seed, then repeat 2, and so on, so that changes of the machine affect all points alike. The point with unconstrained resources is first in odd repeats and last in even repeats
-	OrderPlan    = "plan"    // as in the plan: repeats of a point next to each other
+	OrderPlan    = "plan"    // the plan's order, in which repeats of a point are adjacent
 	OrderLargest = "largest" // most workers first, so that the longest queue wait starts first
 )
 

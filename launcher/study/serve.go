@@ -33,7 +33,7 @@ type Serve struct {
 	// Prompts are the requests to a language model, for which Payload is the template.
 	Prompts Prompts `toml:"prompts" json:"prompts"`
 	Headers Headers `toml:"headers" json:"headers"` // of every request
-	APIKey  string  `toml:"api_key" json:"api_key"` // where the bearer token is: "env:NAME" or "file:/PATH"
+	APIKey  string  `toml:"api_key" json:"api_key"` // location of the bearer token: "env:NAME" or "file:/PATH"
 	Routing string  `toml:"routing" json:"routing"` // which replica gets a request; "": RoundRobin
 
 	// Inputs and Outputs are .npy files for the model's inputs and outputs. Inputs are
@@ -54,7 +54,7 @@ type Serve struct {
 	Ramp           Duration `toml:"ramp" json:"ramp"`                       // during which a load grows from 0, before it is measured
 	Warmup         Duration `toml:"warmup" json:"warmup"`                   // during which a load runs after Ramp, before it is measured
 	Duration       Duration `toml:"duration" json:"duration"`               // for how long each load is measured
-	Requests       int      `toml:"requests" json:"requests"`               // after which a load ends, if Duration is not over before; 0: unlimited
+	Requests       int      `toml:"requests" json:"requests"`               // a load ends after this number of requests, if Duration is not over before; 0: unlimited
 	Cancel         float64  `toml:"cancel" json:"cancel"`                   // share of requests that the client abandons …
 	CancelAfter    Duration `toml:"cancel_after" json:"cancel_after"`       // … after this time
 	Timeout        Duration `toml:"timeout" json:"timeout"`                 // time after which an answer counts as too late

@@ -105,7 +105,7 @@ func lastWords(lines []string, complaints bool) string {
 		switch last := strings.TrimSpace(line); {
 		case complaint.MatchString(last):
 			return bounded(last)
-		case last != "" && !complaints: // it may be from before anything failed
+		case last != "" && !complaints: // the line may be older than the failure
 			return "its last output was: " + bounded(last)
 		}
 	}
@@ -141,7 +141,7 @@ func unboxed(lines []string) (left []string, b boxes) {
 		for end < len(lines) && lines[end] != lines[i] {
 			end++
 		}
-		if end == len(lines) { // no box: a line of the program's own
+		if end == len(lines) { // without a box, it is an ordinary line of the program
 			left = append(left, lines[i])
 			continue
 		}

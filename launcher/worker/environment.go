@@ -140,7 +140,7 @@ func addLimits(list []metrics.GPU, text string) {
 			if watts, err := strconv.ParseFloat(row[1], 64); err == nil && watts > 0 {
 				g.PowerLimitWatts = watts
 			}
-			if row[2] == "Disabled" || row[2] == "[N/A]" { // not partitioned, or cannot be
+			if row[2] == "Disabled" || row[2] == "[N/A]" { // not partitioned, or without MIG
 				g.MIG = "off"
 			}
 		}

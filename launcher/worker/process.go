@@ -14,8 +14,8 @@ import (
 // A process is one process at one moment. Pids are reused, so the start time is part of its identity.
 type process struct {
 	pid, parent, group int
-	ended              bool   // and was not waited for
-	start              string // in clock ticks since the boot
+	ended              bool   // it has ended, and its parent has not waited for it (zombie)
+	start              string // start time in clock ticks since the boot
 }
 
 // look reads /proc/PID/stat.

@@ -37,8 +37,8 @@ const named = 5
 // A ReapReport lists processes that outlived their program.
 type ReapReport struct {
 	Ended int      // how many
-	Names []string // of the first of them
-	Alive []string // that could not be ended: another user's, or within the kernel
+	Names []string // names of the first processes
+	Alive []string // processes that could not be ended: another user's, or blocked in the kernel
 }
 
 // String returns "3 processes outlived WHOSE and were ended: sh (pid 12), …", or "" if there were none.
@@ -140,7 +140,7 @@ func EndAbandoned(belongs func(variables map[string]string) bool) ReapReport {
 		if p.pid == self || p.ended {
 			return false
 		}
-		v := p.variables() // which only the user's own processes show, and root
+		v := p.variables() // readable only for the user's own processes, and by root
 		if v[supervisorVariable] == "" || alive(v[supervisorVariable]) || !belongs(v) {
 			return false
 		}
@@ -160,7 +160,7 @@ func EndAbandoned(belongs func(variables map[string]string) bool) ReapReport {
 func alive(mark string) bool {
 	fields := strings.SplitN(mark, ".", 3)
 	if len(fields) != 3 || fields[2] == "" || fields[2] != PIDSpace() {
-		return true // not a mark, or of another host
+		return true // the text is not a mark, or another host's
 	}
 	pid, err := strconv.Atoi(fields[0])
 	if err != nil {
@@ -191,7 +191,7 @@ func end(find func() []process, ours, spare func(process) bool) ReapReport {
 			return r.report
 		}
 		if kill {
-			pause = time.Millisecond // to catch a process that forks all the time between two forks
+			pause = time.Millisecond // a short pause, to catch a process that forks continually
 		}
 		time.Sleep(pause)
 	}

@@ -22,7 +22,7 @@ import (
 type source struct {
 	kind  string
 	path  string
-	files []file // of an archive, the archive itself
+	files []file // for an archive, only the archive
 }
 
 // A file is one entry below a folder.

@@ -17,7 +17,7 @@ import (
 // Staging describes what to copy to this node for a run.
 type Staging struct {
 	Run    rundir.Folder
-	World  world.World // of the node: its number is the rank
+	World  world.World // world of the node; the rank is the node's number
 	Dir    string      // folder on the node, as the site file has it
 	Python string      // archive of an environment, or ""
 	Life   StagedLifetime

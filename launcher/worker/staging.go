@@ -44,7 +44,7 @@ type StagingArea struct {
 
 // A StagedLifetime says how long an item is needed.
 type StagedLifetime struct {
-	Owner string    // who it is for; Remove takes the items of one owner away
+	Owner string    // user of the item; Remove removes all items of an owner
 	Until time.Time // the job that needs it cannot be alive later
 	Keep  bool      // leave it to other owners and later jobs
 }
@@ -55,9 +55,9 @@ type StagedItem struct {
 	Source string
 	// Path replaces the source: the folder of Data, the interpreter of Python.
 	Path    string
-	Bytes   int64   // of its files on the node
-	Seconds float64 // until it was there, waiting for another process included
-	Reused  bool    // it was there already
+	Bytes   int64   // size of its files on the node
+	Seconds float64 // time until it was complete, including waits for another process
+	Reused  bool    // it existed already
 }
 
 // A complete is the content of complete.json: describes the content of an item's folder.
@@ -65,7 +65,7 @@ type complete struct {
 	Source    string  `json:"source"`
 	Owner     string  `json:"owner,omitempty"` // "" if it is kept
 	UntilUnix float64 `json:"until_unix"`
-	Boot      string  `json:"boot"` // of the node, when it was written
+	Boot      string  `json:"boot"` // boot ID of the node when the record was written
 	Files     []file  `json:"files"`
 }
 
@@ -285,7 +285,7 @@ func (a StagingArea) each(goes func(f *StagedFolder, record complete, whole bool
 		for _, e := range entries {
 			f, err := open(filepath.Join(root, e.Name()), syscall.LOCK_EX|syscall.LOCK_NB)
 			if err != nil {
-				continue // in use, or gone
+				continue // the item is in use or was removed
 			}
 			if record, whole := f.read(); goes(f, record, whole) {
 				wrong = append(wrong, os.RemoveAll(f.path))

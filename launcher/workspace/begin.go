@@ -128,7 +128,7 @@ func (k *Work) CheckFiles(choice launcher.Choice) error {
 	if err != nil {
 		return err
 	}
-	whole := map[Repeat]bool{} // has a good result or is still in progress
+	whole := map[Repeat]bool{} // true: has a good result or is still in progress
 	for _, a := range attempts {
 		if a.Unreadable == nil && !choice.Outdated[a.Run] && (a.Verdict == nil || a.Verdict.Status.Good()) {
 			whole[Repeat{a.Point.ID, a.Point.Repeat}] = true

@@ -72,7 +72,7 @@ func (w *Workspace) cancel(ctx context.Context, folder rundir.Study, run, where 
 	}
 	endings, err := launcher.Cancel(ctx, chosen.States)
 	if unreachable != nil {
-		err = nil // it says the same
+		err = nil // the error repeats the report
 	}
 	if run != "" && len(endings) == 0 {
 		last := states[len(states)-1]

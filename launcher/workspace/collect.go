@@ -160,7 +160,7 @@ type collection struct {
 	options CollectOptions
 
 	read int            // runs whose output was read again
-	kept map[string]int // by the reason why their output could not be read again: number of runs
+	kept map[string]int // number of runs by the reason why their output could not be read again
 
 	by                           map[metrics.Status]int
 	changed, events, bad, unread int // numbers of changed runs, new events, bad lines, and runs that cannot be read

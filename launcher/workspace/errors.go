@@ -61,7 +61,7 @@ func AskOwner(err error) string {
 	for path := at.Path; ; path = filepath.Dir(path) {
 		info, err := os.Stat(path)
 		if err != nil && path != filepath.Dir(path) {
-			continue // in a folder that this user may not enter
+			continue // the path is in a folder that this user may not enter
 		}
 		if err != nil {
 			return ""

@@ -39,7 +39,7 @@ type Work struct {
 
 	w      *Workspace
 	asked  string // file or name, as requested
-	typed  bool   // there is no file
+	typed  bool   // the study was typed as a command, without a file
 	frozen bool   // study and site were loaded as they were last run, not from their present files
 	// overridden is set if the study was last run with KEY=VALUE arguments, so that it differs from
 	// its file.
@@ -111,7 +111,7 @@ func (w *Workspace) read(ctx context.Context, r Request) (*Work, error) {
 		}
 	}
 	k := &Work{w: w, Site: study.DefaultSite()}
-	var wrong []error // in the study and in the site file, reported together
+	var wrong []error // errors of the study and of the site file, reported together
 	var err error
 	if r.Typed {
 		k.Study, err = study.Parse(r.Study, nil, framework.ForStudy(), r.Overrides...)

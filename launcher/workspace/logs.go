@@ -32,7 +32,7 @@ type Log struct {
 	attempts []*launcher.Attempt
 	run      rundir.Folder
 	seen     time.Time     // when State was read
-	pause    time.Duration // until State is read again
+	pause    time.Duration // pause before State is read again
 }
 
 // logInterval is the polling interval while a log is followed.

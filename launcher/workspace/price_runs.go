@@ -20,7 +20,7 @@ type Clock string
 // The clocks.
 const (
 	TrainClock Clock = "train" // since the first step; other kinds of workload have their own clock (measure.Kind.Clock)
-	JobClock   Clock = "job"   // of the scheduler
+	JobClock   Clock = "job"   // the scheduler's time of the job
 	// MillionClock is the time in which a service has a million answers, at a rate of
 	// answers.
 	MillionClock Clock = "million"

@@ -20,7 +20,7 @@ import (
 // A ControlGroup is the group of this process in one mounted hierarchy.
 type ControlGroup struct {
 	Unified bool   // version 2
-	Mount   string // where the top of the tree is seen, without the leading slash
+	Mount   string // path where the tree is mounted, without the leading slash
 	Below   string // the group, from there
 }
 

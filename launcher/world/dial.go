@@ -12,7 +12,7 @@ import (
 // nonce.
 type StrangerError struct {
 	Address string
-	Err     error // what it did, phrased to follow "the process listening there"
+	Err     error // what the listener did, phrased to follow "the process listening there"
 }
 
 func (e *StrangerError) Error() string {

@@ -28,7 +28,7 @@ const (
 	allocatedMemory = "allocated_memory" // peak that tensors used, per device
 	usedMemory      = "used_memory"      // as the device reports it
 	mfuBy           = "mfu_"             // prefix of the name of an MFU; the convention follows
-	hfuBy           = "hfu_"             // the same for the HFU, which counts recomputed operations
+	hfuBy           = "hfu_"             // prefix for the HFU, which counts recomputed operations
 	lossAt          = metrics.FigureLoss
 	finalLoss       = "final_loss"
 	evalLossAt      = metrics.FigureEvalLoss

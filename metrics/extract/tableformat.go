@@ -28,7 +28,7 @@ type tableFormat struct {
 	samples     []string // possible names of the column with one rank's samples since training began
 	rateNote    string   // description of the rate
 	secondsNote string   // what the seconds of the last row cover
-	needs       string   // what a file without an accuracy and a rate lacks, for the error
+	needs       string   // names what is missing in a file without accuracy and rate, for the error
 }
 
 // ofDevice matches the endings of names of columns with the rate of one device.

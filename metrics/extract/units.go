@@ -11,7 +11,7 @@ type unit struct {
 	base  string
 	scale float64
 	steps bool // it counts steps instead of samples, so the conversion needs the global batch
-	each  bool // it is a time per step, so the value is inverted
+	each  bool // the unit is a time per step, so the value is inverted
 }
 
 // units lists the units that messages suggest. number.ParseUnit also accepts other combinations

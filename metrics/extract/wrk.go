@@ -97,7 +97,7 @@ func (l *log) wrkLoad(line int, connections float64, hdr bool) map[string]float6
 func (s *served) wrkErrors(count Value, status, timeouts, lost float64, hdr bool) {
 	all := count.Number
 	switch {
-	case hdr && timeouts > 0: // it counts a waiting connection again and again
+	case hdr && timeouts > 0: // wrk counts a waiting connection repeatedly
 		s.requests, s.wrong = all, 1
 		s.l.note("at %s, wrk2 counted %g timeouts, possibly several per request: the share of failed requests is unknown", s, timeouts)
 		return

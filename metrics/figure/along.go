@@ -342,7 +342,7 @@ func (d *drawing) groups(c *chart) {
 
 // group draws one trend over words.
 func (d *drawing) group(c *chart, style int, words []scaling.Value) {
-	const group = 0.76 // of the space of a word
+	const group = 0.76 // share of a word's space for its lines
 	t, width := d.list[style], group/float64(len(d.list))
 	strong := 0.0
 	if d.columns {

@@ -48,7 +48,7 @@ type Options struct {
 
 // A Drawing is a figure after layout: one panel, or several that share their axes.
 type Drawing struct {
-	name    string // for screen readers
+	name    string // name of the figure for screen readers
 	size    vg.Point
 	panels  []panel
 	frame   frame

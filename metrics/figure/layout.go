@@ -15,7 +15,7 @@ const (
 	margin      vg.Length = 10
 	gap         vg.Length = 5 // between neighbours
 	tickLength  vg.Length = 4
-	radius      vg.Length = 3.2 // of a median's marker
+	radius      vg.Length = 3.2 // radius of a median's marker
 	labelIndent vg.Length = 22  // from the plot to a label's text, for leader and marker
 	minPlot     vg.Length = 130 // smallest plot in either direction
 	keyIndent   vg.Length = 14  // from the start of a label below the plot to its text, for the marker
@@ -27,8 +27,8 @@ const (
 const (
 	defaultWidth  = 7.5
 	maxSize       = 100
-	defaultHeight = 3.4 // of the plot alone
-	lowHeight     = 2.3 // of one of many panels
+	defaultHeight = 3.4 // height of the plot alone, in inches
+	lowHeight     = 2.3 // height of each of many panels
 	mostArea      = 200 // in square inches, for a figure without a set height: two pages
 )
 
@@ -49,7 +49,7 @@ type layout struct {
 type placed struct {
 	mark  Mark
 	lines []string
-	box   vg.Rectangle // of the text
+	box   vg.Rectangle // bounding box of the text
 	// inside labels are next to their line's end in the plot. The others are in the column
 	// on the right; led ones have a leader from their line's end.
 	inside, led bool

@@ -78,7 +78,7 @@ type chart struct {
 	// largest needs, so that the plots line up.
 	panel  bool
 	legend vg.Length
-	own    bool // its axes are not shared with other panels
+	own    bool // the panel's axes are not shared with others
 	low    bool // a low plot: one of many panels, or of a few simple ones
 }
 

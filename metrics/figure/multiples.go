@@ -185,7 +185,7 @@ func shareLabels(charts []chart) []Mark {
 		}
 	}
 	if s.named > 0 && s.named == s.all {
-		return nil // each keeps its own
+		return nil // each panel keeps its own axis
 	}
 	for i := range charts {
 		if s.named > 0 && s.unnamed(i, charts[i]) {

@@ -96,7 +96,7 @@ type panelOfNeeds struct {
 	chart
 	answers []sensitivity.Answer
 	key     string
-	places  []scaling.Value // on the axis
+	places  []scaling.Value // positions on the axis
 	amount  func(scaling.Value) string
 }
 

@@ -19,7 +19,7 @@ const (
 // and value, so that their density still shows the distribution, and keeps the extremes at each
 // position. It chooses lines by where they end.
 func (c *chart) thin() {
-	kept := map[int]bool{} // by index in c.marks
+	kept := map[int]bool{} // indices in c.marks
 	shown, runs := 0, 0
 	for _, group := range c.runMarks() {
 		most := mostDots

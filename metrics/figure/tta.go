@@ -22,7 +22,7 @@ type goalSeries struct {
 type times struct {
 	chart
 	drawn  []estimate
-	misses []string // by series: how many runs reached the target, if some missed it
+	misses []string // by series: "N of M runs reached the target", if some missed it
 }
 
 // timeToAccuracy draws the time to each target over the workers, and marks points where

@@ -23,7 +23,7 @@ type Architecture struct {
 	Heads      int `toml:"heads" json:"heads,omitzero"`
 	KVHeads    int `toml:"kv_heads" json:"kv_heads,omitzero"`     // 0: same as heads
 	HeadSize   int `toml:"head_size" json:"head_size,omitzero"`   // 0: hidden / heads
-	FFN        int `toml:"ffn" json:"ffn,omitzero"`               // of one expert, if there are experts
+	FFN        int `toml:"ffn" json:"ffn,omitzero"`               // size of one expert's network, if the model has experts
 	Vocabulary int `toml:"vocabulary" json:"vocabulary,omitzero"` // including padding
 	Sequence   int `toml:"sequence" json:"sequence,omitzero"`     // tokens per sample
 	// Gated is set if the feed-forward block has three matrices instead of two:

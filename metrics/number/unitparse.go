@@ -203,7 +203,7 @@ func denominatorOf(over [][]string, n numerator, inName bool) (d denominator, ok
 type numerator struct {
 	base    string  // "samples", …, "B/s"; "" if unknown
 	share   bool    // a fraction or a percentage
-	scale   float64 // its prefix
+	scale   float64 // factor of its prefix
 	seconds float64 // length of the unit of time that the words end with; 0 without one
 	over    float64 // length of a unit of time that follows without a division sign, as in img_s
 	times   string  // quantity that a time is multiplied by: PerDevice for GPU-hours

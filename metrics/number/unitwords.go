@@ -96,7 +96,7 @@ func Prefix(word string) float64 {
 type wordUnit struct {
 	base  string // "samples", "B", "FLOP/s"; "" for a share or a bare prefix
 	scale float64
-	bare  bool // only a prefix
+	bare  bool // the word is only a prefix
 }
 
 // counted parses a word that is not a time: a quantity with or without a prefix, or a

@@ -243,7 +243,7 @@ func balance(a, b []made) float64 {
 		return 0
 	}
 	test, err := stats.MannWhitneyUTest(x, y, stats.LocationDiffers)
-	if err != nil { // all started at the same time
+	if err != nil { // all runs started at the same time
 		return 1
 	}
 	return test.P

@@ -25,7 +25,7 @@ func unfold(obs []Observation, planned []Planned, m measure.Measure, along axis)
 	for i := range obs {
 		for _, p := range m.FilterPlaces(obs[i].Places) {
 			if _, has := p.At[string(along)]; !has && m.At.Has(string(along)) {
-				continue // it is not on any curve
+				continue // the place is on no curve
 			}
 			o := obs[i]
 			o.Parameters = located(o.Parameters, p.At)

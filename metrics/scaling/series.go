@@ -181,7 +181,7 @@ func group(obs []Observation, planned []Planned, mix bool, along axis) []*series
 	}
 	keys := separating(all, ignored)
 	byKey := map[string]*series{}
-	seen := map[any]bool{} // what the series contains already
+	seen := map[any]bool{} // facts that the series already contains
 	for i, o := range all {
 		key := identity(o.Framework, o.Parameters, keys)
 		s := byKey[key]

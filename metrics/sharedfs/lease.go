@@ -54,7 +54,7 @@ type Lease struct {
 type LeaseHeldError struct {
 	Path   string
 	Holder Holder
-	Lost   bool // this process had the lease, and it lapsed
+	Lost   bool // this process held the lease, and it expired
 }
 
 func (e *LeaseHeldError) Error() string {

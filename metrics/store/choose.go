@@ -31,7 +31,7 @@ FROM run r LEFT JOIN job j ON j.run = r.id;`
 func Choose(ctx context.Context, runs []metrics.Run, where string) ([]bool, error) {
 	db := sql.OpenDB(connector{":memory:", &sqlite3.SQLiteDriver{}})
 	defer db.Close()
-	db.SetMaxOpenConns(1) // each connection would have its own database
+	db.SetMaxOpenConns(1) // with more, each connection would have its own in-memory database
 	s := &Store{now: time.Now, limit: Options{}.withDefaults().WhereLimit, write: db, read: db}
 	if err := s.tryMakeSchema(ctx); err != nil {
 		return nil, err

@@ -125,8 +125,8 @@ func (s *Store) Recompute(ctx context.Context) (int, error) {
 
 // hiders hide secrets in the texts that a program wrote.
 type hiders struct {
-	hide func(string) string // for prose
-	name func(string) string // for names that distinguish figures and runs
+	hide func(string) string // hides secrets in sentences
+	name func(string) string // hides secrets in names, keeping different names different
 }
 
 func (s *Store) hiders(run metrics.Run) hiders {

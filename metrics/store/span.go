@@ -16,7 +16,7 @@ import (
 type span struct {
 	least  spot
 	at     map[string]any // coordinates of least
-	along  bool           // they have the axis as a coordinate
+	along  bool           // the places have the axis as a coordinate
 	places []spot
 }
 

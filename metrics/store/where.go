@@ -283,7 +283,7 @@ func whereClause(ctx context.Context, tx *sql.Tx, text string) (clause string, n
 		lookUps[k] = parameterOf(k)
 		short[lastPart(k)] = append(short[lastPart(k)], k)
 	}
-	for name, keys := range short { // as on the command line and in the heads of tables
+	for name, keys := range short { // short names, as on the command line and in table headers
 		if len(keys) == 1 && lookUps[name] == "" {
 			lookUps[name] = lookUps[keys[0]]
 		}

@@ -145,7 +145,7 @@ func (r *Outcome) uneven(nodes []SampledNode, window windowOf) {
 			continue
 		}
 		slices.SortStableFunc(list, func(a, b one) int { return cmp.Compare(a.value, b.value) })
-		middle := list[len(list)/2].value // of two, the larger one is the reference
+		middle := list[len(list)/2].value // with two GPUs, the larger value is the reference
 		slow := 0
 		for slow < len(list) && list[slow].value < (1-q.below)*middle {
 			slow++

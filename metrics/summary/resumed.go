@@ -19,7 +19,7 @@ func (r *Outcome) resumed(in Input) {
 		gone = append(gone, t.Time().Name)
 	}
 	for _, m := range r.Reported {
-		if m.Unit == "s" { // of the whole run, if the program knows them
+		if m.Unit == "s" { // times cover the whole run, if the program knows them
 			gone = append(gone, m.Name)
 		}
 	}

@@ -174,7 +174,7 @@ func (r *Outcome) accuracies(in Input) {
 		r.warn("no time to accuracy: the evaluations have no time since training began; in a log (?P<elapsed>…) reads it, in a table --map elapsed=COLUMN")
 		return
 	}
-	var trained int64 // in the steps before the evaluation
+	var trained int64 // samples trained on in the steps before the evaluation
 	next, before := 0, 0
 	for _, e := range in.Evaluations {
 		seconds := e.Time - *zero.TrainTime

@@ -104,7 +104,7 @@ func (n *SampledNode) Span() (w Window, ok bool) {
 
 const (
 	covered = 0.8 // share of a window that samples must cover for a total
-	half    = 0.5 // the same for a rate
+	half    = 0.5 // largest gap for a rate
 	gap     = 0.2 // longest gap between two power samples, as a share of the window
 )
 

@@ -28,7 +28,7 @@ type Counter struct{ program string }
 func New(t *testing.T) Counter {
 	t.Helper()
 	if os.Getenv(size) != "" {
-		return Counter{} // this process is the counted one
+		return Counter{} // this process runs the counted program
 	}
 	c := Counter{filepath.Join(t.TempDir(), "test")}
 	if out, err := exec.CommandContext(t.Context(), "go", "test", "-c", "-covermode=count", "-coverpkg="+packages, "-o", c.program, ".").CombinedOutput(); err != nil {

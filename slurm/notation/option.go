@@ -19,7 +19,7 @@ import (
 // An Option is a long option of sbatch.
 type Option struct {
 	Name  string
-	Short byte // its one-letter form; 0 if it has none
+	Short byte // one-letter form; 0 without one
 	Value OptionValue
 	Field string // field of slurm.Script, "Submit" or "Cluster", that decides it; "" if the site may set it
 }

@@ -76,7 +76,7 @@ func spread(cpus []int, topology string) []int {
 func startOn(cpus *cpuSet, cmd *exec.Cmd) error {
 	var own cpuSet
 	if cpus == nil || linux.SchedGetaffinity(0, &own) != nil || linux.SchedSetaffinity(0, cpus) != nil {
-		return cmd.Start() // not bound; the program's record shows it
+		return cmd.Start() // start without binding; the program's record shows its CPUs
 	}
 	defer func() { _ = linux.SchedSetaffinity(0, &own) }()
 	return cmd.Start()

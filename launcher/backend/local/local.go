@@ -143,7 +143,7 @@ func (b *Backend) Begin(ctx context.Context, load []launcher.Todo) ([]*launcher.
 	b.stops.Store(a.Run, stop)
 	still := sharedfs.Beat(a.Run.Heartbeat())
 	b.running.Go(func() {
-		defer still() // after the record of the end
+		defer still() // stop the heartbeat after the end is recorded
 		defer stop(nil)
 		exit := b.carrier.Carry(ctx, a)
 		// A batch script writes its exit record itself, unless it could not. Without a record the attempt reads

@@ -42,7 +42,7 @@ func (b *Backend) Script(p study.Planned, a *launcher.Attempt) (slurm.Script, er
 		RunDir: a.Run.Path(), Worker: b.Worker, Shared: b.Shared, Interface: site.Interface,
 		Command: append([]string{b.Worker}, launcher.Supervise(a.Run, a.Record)...),
 	}
-	if len(a.Record.Exclude) > 0 { // in addition to the site file's
+	if len(a.Record.Exclude) > 0 { // added to the nodes that the site file excludes
 		nodes := strings.Join(a.Record.Exclude, ",")
 		if more := s.Options["exclude"]; more != "" {
 			nodes = more + "," + nodes
@@ -58,7 +58,7 @@ func (b *Backend) Script(p study.Planned, a *launcher.Attempt) (slurm.Script, er
 	if r.Device == "gpu" {
 		s.GPUsPerNode, s.GPUType = p.Point.WorkersPerNode, q.GPUType
 	}
-	if !f.Once(p.Point) { // else it is for the srun that the program may be
+	if !f.Once(p.Point) { // with Once, WholeJob sets it for the program, which may be srun
 		s.MPI = r.MPI
 	}
 	if f.OncePerNode(p.Point) {

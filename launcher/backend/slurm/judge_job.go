@@ -103,7 +103,7 @@ func judgeKnown(e jobEvidence) (metrics.Status, string) {
 	}
 	switch j.State {
 	case slurm.Pending, slurm.Configuring:
-		if e.Traces.Begun { // by an earlier incarnation
+		if e.Traces.Begun { // started by an earlier incarnation
 			return metrics.Requeued, waits(j)
 		}
 		return metrics.Pending, waits(j)

@@ -140,7 +140,7 @@ func (b *Backend) members(load []launcher.Todo) ([]*launcher.Attempt, error) {
 	name := b.packing + "-" + launcher.Token(4)
 	exclusive := slices.ContainsFunc(load, func(t launcher.Todo) bool { return t.Exclusive })
 	for _, t := range load {
-		t.Exclusive = exclusive // one job: nodes are shared for all of its runs or for none
+		t.Exclusive = exclusive // one job: its nodes are exclusive for all of its runs or for none
 		r := b.record(t, name)
 		r.Pack = &launcher.Member{Name: name, Packing: b.packing, Index: len(attempts)}
 		a, err := b.Create(t, r, nil)
@@ -211,7 +211,7 @@ func (b *Backend) packed(m launcher.Member, attempts []*launcher.Attempt) (slurm
 			whole.Time = min(total, most)
 		}
 	}
-	if whole.Stage != nil { // for as long as the pack may take
+	if whole.Stage != nil { // staged files live as long as the pack may take
 		stage, unstage := launcher.Staging(b.SiteOf(attempts[0].Point).Stage, whole.JobName, whole.Time)
 		whole.Stage = append([]string{b.Worker}, stage...)
 		if unstage != nil {
@@ -230,7 +230,7 @@ const usualArraySize = 1001
 // Drafts hands the batch scripts of a plan, and the lists of packs, to write, one at a
 // time: the scripts of 10,000 points take 100 MB.
 func (b *Backend) Drafts(plan *study.Plan, write func(name string, text []byte) error) error {
-	b.arraySize = usualArraySize // no cluster need be there to ask
+	b.arraySize = usualArraySize // works without a cluster to query
 	var todo []launcher.Todo
 	for _, p := range plan.Points {
 		todo = append(todo, launcher.Todo{Planned: p, Number: 1})

@@ -301,7 +301,7 @@ func (b *Backend) Cancel(ctx context.Context, states []launcher.State) ([]launch
 			list[i].Asked, list[i].What = true, "Slurm has no job for it; if one turns up, it runs nothing"
 			continue
 		case job == nil:
-			list[i].What = "Slurm has no job for it" // its id alone may be another job's by now
+			list[i].What = "Slurm has no job for it" // the ID may belong to another job by now
 			continue
 		case job.State.Terminal():
 			list[i].What = fmt.Sprintf("job %s has already ended", job.ID)

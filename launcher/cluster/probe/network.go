@@ -41,9 +41,9 @@ const (
 	streamTime  = 2 * time.Second
 	chunk       = 256 << 10
 
-	connectWait = 60 * time.Second       // for the other node, which may have started later
-	turnWait    = FileWait + connectWait // for a connected node until its turn
-	streamWait  = 30 * time.Second       // for the whole exchange
+	connectWait = 60 * time.Second       // wait for the other node, which may have started later
+	turnWait    = FileWait + connectWait // wait of a connected node for its turn
+	streamWait  = 30 * time.Second       // limit for the whole exchange
 )
 
 // purpose identifies the connection in the handshake between the nodes.
@@ -69,7 +69,7 @@ type listening struct {
 // nothing.
 func serve(ctx context.Context, dir rundir.Probe, token string, at Link, clients int) error {
 	if at.Error != "" {
-		return errors.Join(errors.New(at.Error), writeJSON(dir.Listen(), listening{})) // so that no node waits
+		return errors.Join(errors.New(at.Error), writeJSON(dir.Listen(), listening{})) // so that no other node waits for this one
 	}
 	l, err := net.Listen("tcp", net.JoinHostPort(at.Address, "0"))
 	if err != nil {

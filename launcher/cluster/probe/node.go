@@ -54,7 +54,7 @@ func lookForGPUs(ctx context.Context) GPUs {
 
 // NCCL describes the library that a worker of the GPU variant loaded.
 type NCCL struct {
-	Name   string `json:"name"` // with its version; the test double's says that it is one
+	Name   string `json:"name"` // library and version; the fake's name says "double"
 	Path   string `json:"path"`
 	Double bool   `json:"double,omitempty"`
 	Error  string `json:"error,omitempty"`
@@ -66,7 +66,7 @@ type NCCL struct {
 	DriverError string `json:"driver_error,omitempty"`
 
 	// The matrix library of the native trainer.
-	CuBLAS      string `json:"cublas,omitempty"` // with its version and path; the double's says that it is one
+	CuBLAS      string `json:"cublas,omitempty"` // version and path; the fake's says "double"
 	CuBLASError string `json:"cublas_error,omitempty"`
 }
 

@@ -108,7 +108,7 @@ func exponentialAndLogarithm(b *bench) {
 	logits, labels := make([]float32, 2*images), make([]uint8, images)
 	var want, wantGradient []float64
 	for i := range images {
-		x := float32(i) * 0.04 // to 800, past the smallest number there is
+		x := float32(i) * 0.04 // up to 800, where exp underflows
 		logits[2*i+1] = -x
 		p := math.Exp(-float64(x))
 		want, wantGradient = append(want, math.Log(1+p), 1), append(wantGradient, -p/(1+p), p/(1+p))

@@ -148,7 +148,7 @@ func norm(b *bench, u unit) {
 	user := b.single(weights)
 	want := derivative(u.shortcut, changed)
 	for i := 0; i < len(want); i += 3 {
-		u.shortcut[i], want[i] = 0, 0 // and some that it did not
+		u.shortcut[i], want[i] = 0, 0 // at every third element ReLU passes no gradient
 	}
 	both := room[float32](b, len(want))
 	b.did(b.Rectify(b.stream, ptx.Rectify{From: b.single(elsewhere), Outcome: b.single(u.shortcut), User: user, To: both,

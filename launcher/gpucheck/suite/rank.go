@@ -70,7 +70,7 @@ func Rank() error {
 
 // An Outcome is one rank's output.
 type Outcome struct {
-	Said   string // on standard error
+	Said   string // standard error of the rank
 	Failed bool
 	Events []metrics.Event
 }
@@ -121,7 +121,7 @@ func (s Start) Run(t gpucheck.T, p study.Point) (list []Outcome, trained *netspe
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = c.Process.Kill() }) // one that hangs
+		t.Cleanup(func() { _ = c.Process.Kill() }) // in case it hangs
 		ranks = append(ranks, c)
 	}
 	if s.During != nil {

@@ -47,7 +47,7 @@ func StepChecks(command []string) []gpucheck.Check {
 		{"mlp-4", "mlp", 4, 2, nil},
 		{"resnet20-4", "resnet20", 4, 2, nil},
 		{"sync-norm-2", "cnn", 2, 4, func(w *study.Train) { w.BatchNorm = "sync" }},
-		{"two-steps-2", "cnn", 2, 4, func(w *study.Train) { w.MaxSteps = 2 }}, // when the third batch is there already
+		{"two-steps-2", "cnn", 2, 4, func(w *study.Train) { w.MaxSteps = 2 }}, // the third batch is already prepared at the end
 		// With an epsilon that keeps rounding from deciding the way: docs/trainer.md.
 		{"adam-1", "cnn", 1, 6, func(w *study.Train) { w.Optimizer, w.Beta1, w.Beta2, w.Epsilon = "adam", 0.9, 0.999, 0.2 }},
 		{"adamw-2", "cnn", 2, 4, func(w *study.Train) { w.Optimizer, w.Beta1, w.Beta2, w.Epsilon = "adamw", 0.9, 0.999, 0.2 }},

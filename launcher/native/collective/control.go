@@ -76,7 +76,7 @@ func readControl(r io.Reader, limit int) (f controlFrame, err error) {
 // rank 0 decides, so that all ranks report the same cause.
 type control struct {
 	rank, size     int
-	timeout, grace time.Duration // see Options.Timeout; the last 2*grace of it are for the verdict
+	timeout, grace time.Duration // see Options.Timeout; its last 2*grace are reserved for the verdict
 	lines          []*controlLine
 
 	position  atomic.Uint64 // packed

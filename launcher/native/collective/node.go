@@ -31,8 +31,8 @@ type node struct {
 	waits        uint
 
 	op  op     // the current collective
-	seq uint32 // its number
-	all int    // its length in bytes
+	seq uint32 // number of the collective
+	all int    // length of the array in bytes
 
 	bounds parts // buffer reused by every call
 

@@ -28,7 +28,7 @@ type ring struct {
 	bounds  parts // buffer reused by every call
 
 	op  op     // the current collective
-	seq uint32 // its number
+	seq uint32 // number of the collective
 }
 
 const (

@@ -37,7 +37,7 @@ func (c *control) accuse(v *PeerError) {
 func (c *control) blame(v *PeerError) *PeerError {
 	c.accuse(v)
 	c.await(farewell)
-	c.decide(v) // in case rank 0 has not answered
+	c.decide(v) // decide alone if rank 0 has not answered
 	return c.verdict.Load()
 }
 

@@ -51,7 +51,7 @@ type Data struct{ Train, Test Split }
 
 // Source is a data set that was found but not read yet.
 type Source struct {
-	TrainSamples, TestSamples int // that Load will return
+	TrainSamples, TestSamples int // numbers of samples that Load will return
 
 	load func() (*Data, error)
 }

@@ -113,10 +113,10 @@ func (g *connGuard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch shows := g.shows(r); {
 	case g.limits.Token != "" && shows:
 		g.mu.Lock()
-		g.forget(c) // it may stay open
+		g.forget(c) // the connection may stay open
 		g.mu.Unlock()
 	case g.limits.Token != "" && r.Method != http.MethodGet:
-		w.Header().Set("Connection", "close") // without its body
+		w.Header().Set("Connection", "close") // the body was not read, so the connection cannot be reused
 		refuse(w, http.StatusForbidden, errors.New("this server only answers the run that started it; the request lacks the run's token"))
 		return
 	}

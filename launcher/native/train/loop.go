@@ -257,7 +257,7 @@ func (r *rank) evaluate() error {
 	}
 	test := r.data.Test
 	from, to := share(test.Len(), r.world.Rank, r.group.Size())
-	r.awaitAhead() // its batch is not needed any more
+	r.awaitAhead() // the batch that is being prepared is no longer needed
 	var loss float64
 	// Numbers of correct classifications, of samples, and of ranks that were asked to stop.
 	counts := make([]int64, 3)

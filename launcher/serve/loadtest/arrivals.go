@@ -14,7 +14,7 @@ import (
 type Arrivals struct {
 	Process study.Arrivals
 	Rate    float64       // requests/s on average
-	Span    time.Duration // that is filled with requests, Ramp included
+	Span    time.Duration // time that is filled with requests, including Ramp
 	Ramp    time.Duration // first part, during which the rate grows from 0 in proportion to the time
 	Seed    uint64
 	Trace   []float64 // send times of a trace in seconds, for study.Trace

@@ -64,7 +64,7 @@ func (t trial) dispersion() (squares, df float64) {
 // interval.
 type crossing struct {
 	rate, low, high float64
-	slope           float64 // of the log odds over the logarithm of the rate
+	slope           float64 // slope of the log odds over the logarithm of the rate
 }
 
 const (
@@ -92,7 +92,7 @@ type estimate int
 const (
 	jumps  estimate = iota // no trial is near the crossing
 	vague                  // more trials near it are needed
-	fitted                 // there is an estimate
+	fitted                 // the curve was fitted
 )
 
 // cross estimates the crossing by logistic regression: the log odds of being over the bound are linear in the

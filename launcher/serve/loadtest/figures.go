@@ -57,7 +57,7 @@ func each(l study.Limit) map[Time]time.Duration {
 	most := map[Time]time.Duration{}
 	for _, b := range bounds {
 		d := time.Duration(b.Seconds * float64(time.Second))
-		if had, ok := most[timeOf[b.Of]]; !ok || d > had { // of several percentiles the widest
+		if had, ok := most[timeOf[b.Of]]; !ok || d > had { // keep the widest of several percentiles
 			most[timeOf[b.Of]] = d
 		}
 	}

@@ -92,7 +92,7 @@ type Options struct {
 	// have no limit.
 	Within map[Time]time.Duration
 
-	Timeout time.Duration // after which an answer is late
+	Timeout time.Duration // answers that take longer are late
 	Window  time.Duration // length of the recorded windows; 0 means 1 s
 }
 
@@ -152,7 +152,7 @@ type run struct {
 	anew   atomic.Int64
 	drawn  atomic.Int64 // number of draws of cancels
 	sent   atomic.Int64 // requests that began after Lead, for Options.Requests
-	enough atomic.Int64 // when that number was reached, in nanoseconds
+	enough atomic.Int64 // time when Requests was reached, in nanoseconds
 }
 
 // finer is the number of windows that are recorded for each one if the length of a run is not known beforehand.

@@ -16,7 +16,7 @@ func (s *Service) options(w study.Serve, l Load, stream uint64) (o Options, why 
 		Sleep: s.Sleep, InProcess: s.InProcess, Within: each(w.Limit), SharedPrompts: w.Prompts != "" && w.Prompts.Shares()}
 	o.Window = time.Duration(w.Duration) / Windows
 	turns, lead := max(s.Turns, 1), time.Duration(w.Ramp+w.Warmup)
-	if l.Threads == 0 { // by then as many sessions end as begin
+	if l.Threads == 0 { // after the longest session, as many sessions end as begin
 		lead += time.Duration((turns - 1) * float64(w.Prompts.Of().Think))
 	}
 	o.lead(lead, time.Duration(w.Duration))

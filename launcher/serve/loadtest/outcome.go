@@ -2,8 +2,8 @@ package loadtest
 
 // An Outcome is one finished request, as exported. Times are in seconds.
 type Outcome struct {
-	At      float64 `json:"at"`   // when it was due, from the start of the load
-	Sent    float64 `json:"sent"` // when it was sent
+	At      float64 `json:"at"`   // scheduled send time, from the start of the load
+	Sent    float64 `json:"sent"` // time when the request was sent
 	Latency float64 `json:"latency"`
 	Result  string  `json:"result"` // "ok", "wrong", "late" or "cancelled"
 	Error   string  `json:"error,omitempty"`

@@ -86,7 +86,7 @@ type finder struct {
 	probes  int
 	bracket bracket
 	bounds  []study.Bound
-	trials  [][]trial // of each bound
+	trials  [][]trial // trials of each bound
 	hard    float64   // smallest rate that failed for another reason than a bound; 0 if none
 }
 
@@ -271,7 +271,7 @@ type bracket struct {
 	// continues below it.
 	ceiling  float64
 	unjudged string
-	ratio    float64 // of failing to passing rate that is narrow enough; 0 means nearRate
+	ratio    float64 // sufficient ratio of failing to passing rate; 0 means nearRate
 }
 
 func (b *bracket) learn(rate float64, o outcome) {

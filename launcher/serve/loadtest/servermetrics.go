@@ -47,8 +47,8 @@ func (s snapshot) total(name string) (sum, mean float64, ok bool) {
 // server, add its names.
 var serverFigures = []struct {
 	measure, unit string
-	names         []string // of a metric, or of a counter
-	of            []string // with a ratio: counters to divide by, in the same order
+	names         []string // names of the metric or counter
+	of            []string // for a ratio: counters to divide by, in the same order
 	value         func(list []snapshot, name, of string) (float64, bool)
 }{
 	{measure.ServerQueue, "requests", []string{"vllm:num_requests_waiting", "sglang:num_queue_reqs", "llamacpp:requests_deferred", "nv_inference_pending_request_count", "tgi_queue_size"}, nil, meanSum},

@@ -82,7 +82,7 @@ type Service struct {
 	// Null starts a server that answers requests of batch samples at once, with answers as long as the
 	// service's. nil skips the calibration of the client.
 	Null func(ctx context.Context, batch int) (dial func() (Sender, error), end func(), err error)
-	Seed uint64 // of the schedules of open loops; each run needs its own
+	Seed uint64 // for the schedules of open loops; each run needs a different seed
 	// Sleep and InProcess are passed on to Options.
 	Sleep     func(time.Duration)
 	InProcess bool

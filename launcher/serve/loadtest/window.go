@@ -195,7 +195,7 @@ type record struct {
 	late lateness
 
 	waiting bool          // a right answer is outstanding
-	since   time.Duration // since when
+	since   time.Duration // time of the latest change of the number in flight
 
 	first   error // first error of a request
 	refused int   // requests whose connection was refused or reset
@@ -367,7 +367,7 @@ type Result struct {
 	Windows  []Window
 	Lead     int  // windows at the start that are not measured
 	Shared   bool // Options.SharedPrompts
-	InFlight int  // of the closed loop; 0 for the open loop
+	InFlight int  // requests in flight of the closed loop; 0 for the open loop
 	Asked    int  // requests in the open loop's schedule
 	// MaxInFlight is Options.MaxInFlight.
 	MaxInFlight int

@@ -120,8 +120,8 @@ type Output struct {
 // Parameters holds the parameters of requests and tensors that scalebench uses.
 type Parameters struct {
 	BinarySize    *int  `json:"binary_data_size,omitempty"`
-	Binary        *bool `json:"binary_data,omitempty"`        // of an output: whether to send it in binary
-	BinaryOutputs *bool `json:"binary_data_output,omitempty"` // of a request: the same for all outputs
+	Binary        *bool `json:"binary_data,omitempty"`        // on an output: whether to send it in binary
+	BinaryOutputs *bool `json:"binary_data_output,omitempty"` // on a request: the same for all outputs
 }
 
 // An Error is the body of an answer with a status of 400 or more.

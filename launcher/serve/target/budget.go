@@ -30,7 +30,7 @@ var answers = &budget{most: mostAnswers, each: mostAnswer}
 // A budget is a number of bytes that several goroutines share.
 type budget struct {
 	most int64
-	each int64 // for one answer as it is received
+	each int64 // limit for one received answer
 	used atomic.Int64
 }
 

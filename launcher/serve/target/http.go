@@ -185,8 +185,8 @@ type sender struct {
 	of       *HTTP
 	replicas []*replica
 	asked    *replica         // replica asked last
-	turn     int              // its index
-	session  *prompts.Session // of Prompts; nil before the first request
+	turn     int              // index of the replica
+	session  *prompts.Session // current session of Prompts; nil before the first request
 	home     int              // replica of the session, for study.Sticky
 }
 

@@ -87,7 +87,7 @@ func (p *Payload) body(m *Model, inputs []drawn, asBytes bool) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if asBytes { // the same for every request, since shapes are equal
+	if asBytes { // all requests have equal shapes, so this is decided once
 		p.JSONLength = len(body)
 	}
 	return append(body, tensors...), nil

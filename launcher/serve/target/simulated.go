@@ -15,7 +15,7 @@ import (
 // A Simulated simulates a language model that streams tokens on a fixed schedule, so that the correct measurements
 // are known beforehand.
 type Simulated struct {
-	Tokens   int           // in an answer, one a text
+	Tokens   int           // number of tokens in an answer; each text is one token
 	First    time.Duration // from the request to the first token
 	PerToken time.Duration // from one token to the next
 	// Counts is set if the service counts the words of a request as its tokens, generates max_tokens tokens if

@@ -55,7 +55,7 @@ const (
 	Measured     Basis = "measured"
 	Interpolated Basis = "interpolated"
 	Extrapolated Basis = "extrapolated"
-	Predicted    Basis = "predicted" // by package predict, from too few runs to trust the model: never the answer
+	Predicted    Basis = "predicted" // predicted from too few runs to trust the model; never the answer
 )
 
 // An Estimate is a value with its interval. Low and High are nil without an interval.
@@ -112,7 +112,7 @@ type Next struct {
 // Contender is a worker count that may be the better answer.
 type Contender struct {
 	Workers     int     `json:"workers"`
-	Probability float64 `json:"probability"` // that it is the better answer, a fraction
+	Probability float64 `json:"probability"` // probability that it is the better answer, from 0 to 1
 }
 
 // Advice is the answer for one series.

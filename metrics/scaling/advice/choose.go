@@ -19,7 +19,7 @@ type limit struct {
 	of    func(c *Candidate) *Estimate
 	most  float64
 	floor bool   // most is a minimum
-	name  string // of the value
+	name  string // name of the limited value
 	best  string // the candidate with the best value, in words
 }
 
@@ -157,7 +157,7 @@ func (s *study) byLimits(limits []limit, words []string) {
 		return
 	}
 	chosen = s.candidate(*s.Workers)
-	passed := (*Candidate)(nil) // it would be better, but may not meet the limits
+	passed := (*Candidate)(nil) // a candidate that would be better but may not meet the limits
 	if r.Passed >= 0 && better(&s.Candidates[r.Passed], chosen) {
 		passed = &s.Candidates[r.Passed]
 	}

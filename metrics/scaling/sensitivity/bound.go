@@ -24,10 +24,10 @@ const (
 
 // Shares above which something counts as limiting.
 const (
-	busy   = 0.9  // of CPU time
-	waits  = 0.1  // of step time
-	quota  = 0.05 // of the periods of a CPU quota
-	crowd  = 0.1  // of the time, with some task waiting for a CPU
+	busy   = 0.9  // share of CPU time
+	waits  = 0.1  // share of step time
+	quota  = 0.05 // share of the periods of a CPU quota
+	crowd  = 0.1  // share of time with some task waiting for a CPU
 	spills = 2    // times the bytes that the reference reads per sample
 )
 

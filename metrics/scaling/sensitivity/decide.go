@@ -54,7 +54,7 @@ type search struct {
 	*Answer
 	measured map[string]*Allocation
 	keys     []string
-	found    int          // its number of steps above the smallest combination; -1: none yet
+	found    int          // the chosen combination's number of steps above the smallest one; -1: none yet
 	short    []Allocation // insufficient or undecided
 	question decision.Question
 	options  []*Allocation // options of the question

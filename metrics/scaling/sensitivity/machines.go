@@ -156,7 +156,7 @@ func (a *Answer) Machines(list []Machine) Market {
 
 func (a *Answer) offer(m Machine) Offer {
 	o := Offer{Machine: m}
-	at := maps.Clone(a.Reference.At) // what a worker gets there, up to the reference
+	at := maps.Clone(a.Reference.At) // amounts per worker on that machine, at most the reference's
 	words := map[string]bool{}       // words that the machine determines
 	for _, key := range slices.Sorted(maps.Keys(m.Only)) {
 		want := scaling.ValueOf(m.Only[key])

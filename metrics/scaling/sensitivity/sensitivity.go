@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	level = 0.95 // of intervals
+	level = 0.95 // confidence level of intervals
 	// sure is the probability of sufficing that an answer needs: the interval is above the
 	// permitted loss.
 	sure = (1 + level) / 2
@@ -85,8 +85,8 @@ type Allocation struct {
 	Verdict Verdict                  // "" if not measured
 	Keeps   *float64                 // probability that it suffices; nil: unknown
 	Runs    int                      // 0 with a verdict: memory ran out in one of them
-	Gains   []float64                // as of a Level
-	Bound   Bound                    // likewise
+	Gains   []float64                // as in Level
+	Bound   Bound                    // as in Level
 }
 
 // A Contender is a smaller combination that may suffice, too.
@@ -121,7 +121,7 @@ type Answer struct {
 	Next []Allocation
 	// Why says why the answer is missing; "" with one.
 	Why         string
-	Warnings    []string     // on the runs
+	Warnings    []string     // warnings about the runs
 	RunWarnings []RunWarning // about the runs of single combinations
 	Load        Load         // of the reference's runs
 	Course      []float64    // see courseOf; nil without two blocks

@@ -68,7 +68,7 @@ func distance(n, low, high int) int {
 type worths struct {
 	advice *advice.Advice
 	counts []int     // ascending
-	log    []float64 // by counts; NaN: unknown
+	log    []float64 // logarithms by count; NaN: unknown
 }
 
 func newWorths(l *Look) *worths {

@@ -6,8 +6,8 @@ import "math"
 type Adam struct {
 	Beta1, Rest1, Beta2, Rest2 float32 // 1 − β₁ and 1 − β₂ follow their β
 	Coupled                    float32 // weight decay that is added to the gradient
-	Keep                       float32 // what AdamW's weight decay leaves of a weight
-	Size, Root, Epsilon        float32 // of the step; √(1−β₂ᵗ)
+	Keep                       float32 // factor of AdamW's weight decay on each weight
+	Size, Root, Epsilon        float32 // step size; √(1−β₂ᵗ)
 }
 
 // NewAdam returns the scalars of step t, from 1, at a learning rate.

@@ -18,7 +18,7 @@ type conv struct {
 	stride  int
 
 	packed simd.Matrix // weights by (tap y, tap x, in channel) and out channel
-	phases []phase     // of the gradient by the input
+	phases []phase     // parts of the gradient with respect to the input
 }
 
 // A phase has the input pixels of one parity. With stride 2, a pixel in an even row is only used by
@@ -26,7 +26,7 @@ type conv struct {
 // columns likewise. With stride 1 there is one phase.
 type phase struct {
 	y, x         int   // first of its pixels
-	tapsY, tapsX []int // in the order in which the gradient's pixels come
+	tapsY, tapsX []int // kernel taps in the order of the gradient's pixels
 	weights      simd.Matrix
 }
 

@@ -16,7 +16,7 @@ type dense struct {
 	weight, bias *parameter
 
 	images  int
-	sums    [][]float64 // by thread, of the gradient by each output
+	sums    [][]float64 // by thread: sums of the gradient by each output
 	neutral []float32   // coefficients that normalise nothing, but shift by the bias
 	columns [][]float32 // by thread: panel columns of the weights, and of the inputs
 

@@ -8,7 +8,7 @@ import "sync"
 type threads struct {
 	n    int
 	job  work            // running job
-	size int             // of it
+	size int             // number of items of the job
 	wake []chan struct{} // for threads 1 to n-1; the caller is thread 0
 	done sync.WaitGroup
 }

@@ -32,7 +32,7 @@ type Layer struct {
 	// has more pixels, every second pixel of every second row is used; if it has fewer channels,
 	// zeros are added on both sides.
 	Shortcut bool
-	ReLU     bool // after a dense layer; a convolution always has one
+	ReLU     bool // a dense layer is followed by ReLU; convolutions always are
 }
 
 // models are the models by name, as in workload.model.

@@ -26,8 +26,8 @@ type Cluster struct {
 	Sample   float64 // compute time per sample
 	Launch   float64 // fixed compute time per step, independent of the batch
 	Noise    float64 // standard deviation of the logarithm of a rank's compute time, drawn for each step
-	NodeLuck float64 // the same for a node's speed, drawn for each run
-	RunLuck  float64 // the same for the speed of a whole run
+	NodeLuck float64 // standard deviation of a node's speed, drawn for each run
+	RunLuck  float64 // standard deviation of a whole run's speed
 	Hiccup   float64 // probability that a rank's step is delayed
 	HiccupBy float64 // minimum delay as a share of the compute time; Pareto with exponent 2.5
 

@@ -30,7 +30,7 @@ type Machine struct {
 	Day      float64 // standard deviation between days
 	Bursts   float64 // probability per run that other work starts to disturb the machine
 	BurstBy  float64 // slowdown by that work
-	BurstFor float64 // its mean duration in runs
+	BurstFor float64 // mean duration of a burst, in runs
 
 	Slow     []bool  // whether each node is slow; nil: every run has new nodes
 	SlowPart float64 // share of slow nodes, if every run has new nodes
