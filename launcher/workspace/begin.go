@@ -198,7 +198,7 @@ func (k *Work) NoteNothingToRun() {
 	if slices.ContainsFunc(attempts, func(a *launcher.Attempt) bool {
 		return a.Verdict != nil && a.Verdict.Status == metrics.OutOfMemory && a.Point.ExhaustionIsResult()
 	}) {
-		result += ", or its point ran out of memory, which is one"
+		result += ", or its point ran out of memory, which counts as one"
 	}
 	k.w.Note("every run of %s has %s%s; nothing to run", k.Study.Name, result, strings.Replace(elsewhere, "are", "is", 1))
 }

@@ -147,7 +147,7 @@ func (w *Workspace) recordEnergy(ctx context.Context, states []launcher.State) {
 		w.Note("Slurm's accounting has no energy of %s (yet)", number.Count(a.Unknown, "run"))
 	}
 	if a.Shared > 0 {
-		w.Note("did not read the energy of %s from Slurm's accounting: it is of whole nodes, which they may have shared; with resources.exclusive = true they have them to themselves", number.Count(a.Shared, "run"))
+		w.Note("did not read the energy of %s from Slurm's accounting: it covers whole nodes, which they may have shared; resources.exclusive = true gives each run whole nodes", number.Count(a.Shared, "run"))
 	}
 }
 

@@ -122,7 +122,7 @@ func (o *ImportOptions) extract(file string, text io.Reader, bytes int64, sets m
 	}
 	if o.From == csvFormat {
 		if o.Model != "" {
-			return only(extract.TableRun{}, Errorf("--mfu is for logs; a CSV file's columns are figures as they stand"))
+			return only(extract.TableRun{}, Errorf("--mfu is for logs; columns of a CSV file are stored as they are"))
 		}
 		columns, err := o.mapped()
 		if err != nil {

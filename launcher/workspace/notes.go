@@ -68,7 +68,7 @@ func (k *Work) Range() (notes []string) {
 	line := fmt.Sprintf("workers %s: %s", text, strings.Join(first, ", "))
 	switch {
 	case len(later) > 0:
-		line += fmt.Sprintf("; then of %s those next to the answer that may be better", strings.Join(later, ", "))
+		line += fmt.Sprintf("; then, among %s, those next to the answer that may be better", strings.Join(later, ", "))
 	case between == nil:
 		line += "; --until-decided also measures counts next to the answer"
 	}

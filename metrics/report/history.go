@@ -51,7 +51,7 @@ func History(traces []Trace, marks map[int64]store.RunMark, m measure.Measure) *
 					changed = append(changed, fmt.Sprintf("commit %s → %s", short(commit), short(first.GitCommit)))
 				}
 				if len(changed) == 0 {
-					changed = append(changed, "nothing that is recorded")
+					changed = append(changed, "no recorded cause")
 				}
 			}
 			var since, newest, ratio any

@@ -55,9 +55,9 @@ func Machines(a sensitivity.Answer, m sensitivity.Market, currency string, how f
 		}
 		t.Add(cells...)
 	}
-	t.Notes = append(t.Notes, "A machine is taken to be as fast, core by core, as what was measured.")
+	t.Notes = append(t.Notes, "This assumes that each core of a machine is as fast as those that were measured.")
 	if million {
-		t.Notes = append(t.Notes, "A million samples: at the throughput of the combination that the verdict is by.")
+		t.Notes = append(t.Notes, "A million samples: at the throughput of the measured combination that the machine holds.")
 	}
 	if len(m.Next) > 0 {
 		if command := how(m.Next[0].Of.At); command != "" {

@@ -39,7 +39,7 @@ func (r *Report) WriteMarkdown(w io.Writer, prefix string) error {
 		b.WriteString("\n" + r.Answer.Table.Markdown())
 	}
 	if len(r.Warnings) > 0 {
-		section("Doubts")
+		section("Warnings")
 		for _, s := range r.Warnings {
 			fmt.Fprintf(&b, "- %s\n", clean.Markdown(s))
 		}

@@ -261,7 +261,7 @@ func lackingNotes(curves []scaling.Curve, list []measure.Measure) []string {
 	if !slices.ContainsFunc(list, func(m measure.Measure) bool { return lacks(curves, m) }) {
 		return nil
 	}
-	return []string{"(5 of 6): so many of the runs have the value. The others were refused it and may be the slow ones: the median counts them as such, and there is none where its interval depends on them. ≥: the lower end of what the runs allow."}
+	return []string{"(5 of 6): number of runs with a value. The others were refused one and may be the slow ones: the median ranks them last, and is missing if its interval depends on them. ≥: a lower bound."}
 }
 
 // reachCells is like estimateCells for a median whose interval may have only a lower bound.

@@ -67,7 +67,7 @@ func Phases(list []Phase, currency string) *table.Table {
 		}
 	}
 	if priced {
-		t.Notes = append(t.Notes, "A million samples: on the cheapest machine, at the throughput of the combination that it is enough by. A machine is taken to be as fast, core by core, as what was measured.")
+		t.Notes = append(t.Notes, "A million samples: on the cheapest machine, at the throughput of the measured combination that it holds. This assumes that each core of a machine is as fast as those that were measured.")
 	}
 	return t
 }

@@ -68,7 +68,7 @@ func Prediction(a *predict.Answer) *table.Table {
 	case a.Memory != nil:
 		t.Notes = append(t.Notes, fmt.Sprintf("Memory of a worker: at most %s (%s at the most workers that were measured).", number.Bytes(*a.Memory), a.MemoryMeasure))
 	case a.Rate != nil:
-		t.Notes = append(t.Notes, "Memory of a worker: unmeasured; whether it fits is not known.")
+		t.Notes = append(t.Notes, "Memory of a worker: not measured, so it is unknown whether the step fits.")
 	}
 	return t
 }

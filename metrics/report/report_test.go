@@ -66,7 +66,7 @@ func html(t *testing.T, r *Report) string {
 func TestPage(t *testing.T) {
 	page := html(t, report(t, "plain"))
 	last := -1
-	for _, part := range []string{"<title>plain</title>", `class="skip" href="#answer"`, `id="answer"`, `id="doubts"`, `id="figures"`, `id="speedup"`,
+	for _, part := range []string{"<title>plain</title>", `class="skip" href="#answer"`, `id="answer"`, `id="warnings"`, `id="figures"`, `id="speedup"`,
 		`role="img" aria-label="Speedup against workers"`, "<title>Speedup against workers</title>", "<figcaption>Weak scaling", `id="tables"`,
 		`role="region" aria-label="plain" tabindex="0"`, `id="method"`, `id="provenance"`, `id="data"`, `download="runs.csv"`} {
 		at := strings.Index(page, part)

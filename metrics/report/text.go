@@ -174,10 +174,10 @@ var method = []Fact{
 	{Name: "Unit of replication", Values: []string{"The run: one training with its own seed. Steps within a run share everything that varies between runs, so they do not count as repeats."}},
 	{Name: "Throughput", Values: []string{"Samples of all ranks over the sum of the slowest rank's step times, after warm-up: the run's long-term rate. The slow first step of each epoch counts once per epoch, and a disturbance lowers it. Evaluations are not included. A run that is still warming up after half of its steps has no throughput."}},
 	{Name: "Speedup", Values: []string{"The ratio of median throughputs, this point's over the base's; 1 at the base. Efficiency is the speedup times the base's workers over this point's."}},
-	{Name: "Time to accuracy", Values: []string{"From the start of the training clock, before the first sample is read, to the end of the first evaluation that reaches the target, evaluations on the clock. A run that misses the target ranks behind all that reach it."}},
+	{Name: "Time to accuracy", Values: []string{"From the start of the training clock, before the first sample is read, to the end of the first evaluation that reaches the target, evaluations on the clock. A run that misses the target ranks after all that reach it."}},
 	{Name: "Intervals", Values: []string{
 		"95 % or more. For medians: exact binomial, with 6 runs or more. For speedups and efficiencies: from the intervals of the two medians (MOVER), with 6 runs or more on each side.",
-		"With fewer runs there is no interval, and no ± in its place.",
+		"With fewer runs there is no interval, and no ± instead.",
 	}},
 	{Name: "Parts of a step", Values: []string{"Shares of the mean rank's steady step time: computing, reducing gradients (waiting for slower ranks included), waiting for data. Parts may overlap. What was not measured is a dash, never 0."}},
 }

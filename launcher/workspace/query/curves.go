@@ -166,7 +166,7 @@ func (r *Reader) perMillion(ctx context.Context, obs []scaling.Observation, o Qu
 	}
 	obs, unpriced := tariff.PerMillion(obs)
 	if _, err := scaling.FindMeasure(obs, o.Measure); err != nil {
-		why := "no run has found a largest rate within a limit, which it is of; set workload.limit"
+		why := "it is measured at the largest rate within a limit, which no run has found; set workload.limit"
 		if unpriced != nil {
 			why = strings.Join(unpriced, "; ")
 		}

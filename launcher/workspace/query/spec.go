@@ -168,7 +168,7 @@ func kept(obs []scaling.Observation, name string) (measure.Measure, error) {
 			}
 		}
 	}
-	return measure.Measure{}, workspace.Errorf("the runs have none of %s; name what is to be kept with -m", strings.Join(candidates, ", "))
+	return measure.Measure{}, workspace.Errorf("the runs have none of %s; name the measure to keep with -m", strings.Join(candidates, ", "))
 }
 
 // factors returns the parameters to treat as resources: the named ones, else those of resourceKeys

@@ -336,7 +336,7 @@ func TestMissedTargetExcludesACount(t *testing.T) {
 		return 3.6e6
 	}
 	a := series{counts: []int{1, 2}, runs: 6, x: linear, took: misses}.advise(t, Options{})
-	if want := "Provisional: use 1 worker: none of 6 runs on 2 workers reaches 75 % accuracy. Provisional because 2 worker counts have the 6 runs of an interval, and 4 are needed to see how the curve runs."; a.Reason[0] != want {
+	if want := "Provisional: use 1 worker: none of 6 runs on 2 workers reaches 75 % accuracy. Provisional because 2 worker counts have the 6 runs of an interval, and 4 are needed to know the shape of the curve."; a.Reason[0] != want {
 		t.Errorf("%q, want %q", a.Reason[0], want)
 	}
 	never := func(batch float64) float64 { return 0 }
@@ -350,7 +350,7 @@ func TestMissedTargetExcludesACount(t *testing.T) {
 		}
 	}
 	a = series{counts: []int{1, 2}, runs: 6, x: linear, change: dark}.advise(t, Options{})
-	if want := "Provisional: use 1 worker: no run on 2 workers has a throughput. Provisional because one worker count has the 6 runs of an interval, and 4 are needed to see how the curve runs."; a.Reason[0] != want {
+	if want := "Provisional: use 1 worker: no run on 2 workers has a throughput. Provisional because one worker count has the 6 runs of an interval, and 4 are needed to know the shape of the curve."; a.Reason[0] != want {
 		t.Errorf("%q, want %q", a.Reason[0], want)
 	}
 }

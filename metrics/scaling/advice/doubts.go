@@ -148,7 +148,7 @@ func (s *study) counted() []decision.Caveat {
 	case 1:
 		have = "one worker count has"
 	}
-	return []decision.Caveat{{Kind: decision.FewCounts, Text: fmt.Sprintf("%s the %d runs of an interval, and %d are needed to see how the curve runs", have, fewRuns, fewCounts), Changes: true}}
+	return []decision.Caveat{{Kind: decision.FewCounts, Text: fmt.Sprintf("%s the %d runs of an interval, and %d are needed to know the shape of the curve", have, fewRuns, fewCounts), Changes: true}}
 }
 
 // ordered returns the doubts about an answer within limits that follow from when the runs were

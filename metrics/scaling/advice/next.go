@@ -340,7 +340,7 @@ func (s *study) widen() *Next {
 		c := s.hope()
 		return at(s.farthest(), fmt.Sprintf("%d workers are %s", c.Workers, s.oddsTo(c, " to do what was asked")))
 	case few:
-		return at(n, fmt.Sprintf("%d worker counts are needed to see how the curve runs", fewCounts))
+		return at(n, fmt.Sprintf("%d worker counts are needed to know the shape of the curve", fewCounts))
 	}
 	return nil
 }
