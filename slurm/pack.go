@@ -26,7 +26,7 @@ type Pack struct {
 // ListName is the name of the list in Pack.Dir.
 const ListName = "runs.list"
 
-// ListName returns the constant, for the template.
+// ListName returns the constant ListName, because templates can only call methods.
 func (s Script) ListName() string { return ListName }
 
 // A Step is one run of a Pack: its folder and the part of the allocation that it uses.

@@ -108,7 +108,7 @@ func TestModelServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer half.Close()
-	// The server asks for the body when it has begun with the request.
+	// The server sends "100 Continue", which asks for the body, once it has started to process the request.
 	fmt.Fprintf(half, "POST /v2/models/cnn/infer HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n", len(body))
 	in := bufio.NewReader(half)
 	if line, err := in.ReadString('\n'); err != nil || !strings.Contains(line, "100 Continue") {

@@ -149,7 +149,7 @@ func CheckPartitions(ctx context.Context, known func(context.Context, *study.Sit
 		return nil, nil
 	}
 	names, err := known(ctx, site)
-	if err != nil || len(names) == 0 { // the cluster has none, or shows none to this user
+	if err != nil || len(names) == 0 { // the scheduler reports no partitions to this user
 		return nil, err
 	}
 	var problems study.Problems

@@ -46,8 +46,8 @@ func decoderPoint(t *testing.T, model string, workers int) study.Point {
 	return p
 }
 
-// Three steps of a framework lead where PyTorch's own loop leads on one process, from
-// equal weights on the same samples: losses of each rank, and parameters.
+// Three steps of a framework give the same losses and parameters as a plain PyTorch loop in
+// one process, from equal weights on the same samples.
 func TestDecoderSteps(t *testing.T) {
 	for _, model := range []string{"llama-100k", "gpt-100k"} {
 		t.Run(model, func(t *testing.T) {
@@ -173,17 +173,17 @@ func furthest(t *testing.T, a, b []float32) float64 {
 	return d
 }
 
-// Two ranks do a whole run of a language model, evaluations included.
+// Two ranks complete a run of a language model, including evaluations.
 func TestDecoderRun(t *testing.T) {
 	p := decoderPoint(t, "llama-100k", 2)
 	decoderRun(t, p, 106_816)
 }
 
-// decoderRun does a whole run and looks at its events.
+// decoderRun completes a run and checks its events.
 func decoderRun(t *testing.T, p study.Point, parameters int64) {
 	t.Helper()
 	w := &p.Workload.Train
-	w.MFU = "palm" // for which CPUs are measured
+	w.MFU = "palm" // the MFU needs the measured peak of the CPUs
 	w.Optimizer, w.Momentum, w.Beta1, w.Beta2, w.Epsilon, w.Epochs, p.LearningRate, w.LearningRate = "adamw", 0, 0.9, 0.95, 1e-8, 6, 3e-3, 3e-3
 	f, err := Find(p.Framework)
 	if err != nil {
@@ -213,7 +213,7 @@ func decoderRun(t *testing.T, p study.Point, parameters int64) {
 	if tokens := figure("tokens_per_sample"); tokens.Value != 32 || tokens.Unit != "tokens" {
 		t.Errorf("%+v", tokens)
 	}
-	// A core of any age does between a tenth of a GFLOP/s and ten TFLOP/s.
+	// A core computes between 0.1 GFLOP/s and 10 TFLOP/s.
 	if peak := figure("gemm_flops"); peak.Value < 1e8 || peak.Value > 1e13 || peak.Unit != "FLOP/s" {
 		t.Errorf("%+v", peak)
 	}
@@ -223,7 +223,7 @@ func decoderRun(t *testing.T, p study.Point, parameters int64) {
 			losses = append(losses, *e.Evaluation.Loss)
 		}
 	}
-	// At the start the model only knows that there are 256 bytes: ln 256 = 5.5.
+	// An untrained model predicts all 256 bytes equally: the loss is ln 256 = 5.5.
 	if len(losses) != 6 || losses[0] > 5.6 || losses[5] > losses[0]-0.5 {
 		t.Errorf("losses on the test split %v, want them to fall", losses)
 	}

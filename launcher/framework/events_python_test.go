@@ -74,7 +74,7 @@ func readEvents(t *testing.T, run rundir.Folder, rank, restart int) (list []metr
 	}
 }
 
-// What the Python helper writes, package metrics reads as it was meant.
+// Package metrics reads the events that the Python helper writes.
 func TestPythonEventsRoundTrip(t *testing.T) {
 	run := newRun(t)
 	before := time.Now()
@@ -103,7 +103,7 @@ func TestPythonEventsRoundTrip(t *testing.T) {
 		for i := range n {
 			s.Duration = append(s.Duration, int64(1000*(first+i+1)))
 			s.Samples = append(s.Samples, 8)
-			s.DataWait = append(s.DataWait, 0) // measured, and 0
+			s.DataWait = append(s.DataWait, 0) // measured as 0
 			s.Compute = append(s.Compute, 500)
 		}
 		return metrics.Event{Steps: &s}
@@ -131,8 +131,8 @@ func TestPythonEventsRoundTrip(t *testing.T) {
 	}
 }
 
-// A program that hangs has its last steps in the file within about a second,
-// and a signal that it cannot attend to ends it with a stop event.
+// The last steps of a program that hangs are in the file within about a second, and a signal
+// ends the program with a stop event although it hangs.
 func TestPythonInterrupted(t *testing.T) {
 	for signal, cause := range map[syscall.Signal]string{
 		syscall.SIGTERM: "signal TERM",

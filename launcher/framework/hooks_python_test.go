@@ -15,12 +15,12 @@ import (
 	"github.com/scalebench/scalebench/launcher/world"
 )
 
-// BenchmarkPyTorchHooks times what scalebench adds to a step of pytorch-ddp,
-// against the step of the smallest model and of ResNet-20: testdata/hooks.py.
-// The aim is a share under 0.5 %.
+// BenchmarkPyTorchHooks measures with testdata/hooks.py the time that scalebench adds to a step
+// of pytorch-ddp, as a share of the step of the smallest model and of ResNet-20.
+// The goal is less than 0.5 %.
 func BenchmarkPyTorchHooks(b *testing.B) { benchmarkHooks(b, "pytorch-ddp") }
 
-// benchmarkHooks reports what testdata/hooks.py measures of a framework.
+// benchmarkHooks reports the results of testdata/hooks.py for a framework.
 func benchmarkHooks(b *testing.B, name string) {
 	f, err := Find(name)
 	if err != nil {

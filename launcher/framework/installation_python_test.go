@@ -23,7 +23,7 @@ func TestLook(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(dir, "horovod", "torch"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	// As Horovod does for a framework that it was not built with.
+	// Horovod raises this for a framework that it was built without.
 	if err := os.WriteFile(filepath.Join(dir, "horovod", "torch", "__init__.py"), []byte("print('Extension horovod.torch has not been built')\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -109,7 +109,7 @@ func call(t *testing.T, address string) net.Conn {
 	}
 }
 
-// proven connects as one who knows the nonce.
+// proven connects and proves that it knows the nonce.
 func proven(t *testing.T, address string) net.Conn {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -178,7 +178,7 @@ func TestMeetingTwice(t *testing.T) {
 		}
 		return c
 	}
-	// All have spoken, but one of them is gone: the meeting waits for it.
+	// All ranks have sent their texts, but one has disconnected: the meeting waits for it.
 	say(1).Close()
 	say(2)
 	again := say(1)

@@ -13,9 +13,9 @@ import (
 	"github.com/scalebench/scalebench/launcher/world"
 )
 
-// An evaluation looks at the training and does not change it: while steps are
-// made the running variances are kept at another scale, and evaluating puts the
-// weights into another order.
+// An evaluation does not change the training, although steps keep the running variances at
+// another scale, and an evaluation reorders the
+// weights.
 func TestFrameworksEvaluation(t *testing.T) {
 	t.Run("mxnet", evaluationMXNet)
 }
@@ -49,7 +49,7 @@ func evaluationMXNet(t *testing.T) {
 	}
 }
 
-// The interpreter of the lock has what doctor asks for.
+// The interpreter of the framework's lock file passes doctor's check.
 func TestFrameworksLook(t *testing.T) {
 	t.Run("mxnet", lookMXNet)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 )
 
-// What MXNet cannot do here is refused when the study is read.
+// Keys that the MXNet framework does not support are refused when the study is read.
 func TestMXNetRefuses(t *testing.T) {
 	for path, change := range map[string]func(*study.Point){
 		"resources.device":    func(p *study.Point) { p.Resources.Device = "gpu" },

@@ -7,7 +7,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 )
 
-// What the native trainer computes in depends on where.
+// The native trainer's precisions depend on the device.
 func TestNativePrecision(t *testing.T) {
 	for _, test := range []struct{ device, precision, want string }{
 		{"cpu", "fp32", ""},

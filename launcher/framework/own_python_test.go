@@ -67,9 +67,9 @@ def load(point):
 `
 )
 
-// Two ranks train a model of the user's own on their own data, outside image
-// classification: a label for each place of a text. They end with equal
-// parameters, other than rank 0's share alone would have led to.
+// Two ranks train the user's model on the user's data, which are not images: each position of a
+// text has a label. They end with equal parameters, which differ from those of training on
+// rank 0's share alone.
 func TestOwnModelAndData(t *testing.T) {
 	p := ownPoint(t, 2)
 	p.Workload.Train.LearningRate, p.LearningRate, p.Workload.Train.Epochs = 2, 2, 10

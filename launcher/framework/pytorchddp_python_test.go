@@ -211,8 +211,8 @@ func only[T any](t *testing.T, events []metrics.Event, pick func(metrics.Event) 
 func stopOf(e metrics.Event) *metrics.Stop   { return e.Stop }
 func trainOf(e metrics.Event) *metrics.Train { return e.Train }
 
-// Two ranks do the whole run: every event, with all parts of a step measured,
-// equal parameters at both ends of the run.
+// Two ranks complete a run with all events and all parts of the steps. Their parameters are
+// equal at the start and at the end.
 func TestDDPRun(t *testing.T) {
 	p := point(t, 2)
 	events, codes := start(t, p, 2).wait()
@@ -269,8 +269,8 @@ func TestDDPRun(t *testing.T) {
 	}
 }
 
-// The first step of one worker is on the same samples as rank 0's of two, from
-// the same parameters; that the results differ shows that rank 1's gradient
+// The first step of a single worker uses the same samples and parameters as rank 0 of two. The
+// results differ, which shows that rank 1's gradient
 // arrived.
 func TestDDPIsNotRankZeroAlone(t *testing.T) {
 	together, alone := point(t, 2), point(t, 1)

@@ -30,7 +30,7 @@ func launchTF(t *testing.T, name string, p study.Point, size int, files map[stri
 	return d
 }
 
-// A process that finds itself alone stops, for independent copies of a training
+// A process that finds no other ranks stops, because independent copies of a training would
 // look like a perfect speedup.
 func TestFrameworksRefuseCopies(t *testing.T) {
 	for name, says := range map[string]string{

@@ -53,7 +53,7 @@ func TestTorchrun(t *testing.T) {
 	}
 }
 
-// The early warning ends all ranks in order, and torchrun does not die of it.
+// The early warning ends all ranks regularly, and does not kill torchrun.
 func TestTorchrunInterrupted(t *testing.T) {
 	p := point(t, 4)
 	p.Workload.Train.Epochs = 1_000_000

@@ -35,8 +35,8 @@ func training(t *testing.T, run rundir.Folder, how string, variables ...string) 
 }
 
 // A loop that calls step, epoch and evaluate is timed from call to call: the
-// steps tile the epoch, an evaluation lies between two steps, and parts lie
-// within their step.
+// steps add up to the epoch, evaluations are between steps, and parts are within their
+// step.
 func TestPythonTraining(t *testing.T) {
 	run := newRun(t)
 	if out, err := training(t, run, "whole", "RANK=1", "WORLD_SIZE=4", "LOCAL_RANK=1"); err != nil {
@@ -84,7 +84,7 @@ func TestPythonTrainingPlace(t *testing.T) {
 	for name, c := range map[string]struct {
 		how              string
 		variables        string
-		rank, size, many int // many: ranks that it reports for
+		rank, size, many int // many: number of ranks that it reports for
 	}{
 		"alone":        {"whole", "", 0, 1, 1},
 		"torchrun":     {"whole", "RANK=3 WORLD_SIZE=4 LOCAL_RANK=1 SCALEBENCH_NODE=1", 3, 4, 1},
@@ -198,10 +198,10 @@ for name in sys.argv[1:]:
 	}
 }
 
-// Initialisation is counted from the process's start, imports and the meeting of
-// the ranks included, by the trainers that come with scalebench and by the helper
-// alike, as the native trainer counts it (cmd/scalebench-worker). Each case knows
-// a moment after the process was started and before its initialisation was over.
+// The Python trainers and the helper measure initialisation from the start of the process,
+// including imports and the meeting of the ranks, as the native trainer does
+// (cmd/scalebench-worker). Each case knows a time between the start of the process and the end
+// of its initialisation.
 func TestInitialisationBeginsWithTheProcess(t *testing.T) {
 	for name, begin := range map[string]func(t *testing.T) (run rundir.Folder, before, during time.Time){
 		"trainer": func(t *testing.T) (rundir.Folder, time.Time, time.Time) {

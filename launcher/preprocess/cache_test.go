@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A file just written is in memory; evicted, it is not, unless memory is all that its
-// file system has; read again, it is.
+// A file that was just written is in memory. After eviction it is not, unless its file system is
+// in memory. After reading it again, it is.
 func TestEvict(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(path, make([]byte, 3<<20+5), 0o600); err != nil {

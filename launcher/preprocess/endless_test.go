@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// A listing without an end, and other answers of any size, are refused with what was too
-// much. A redirect is not followed to another server.
+// Endless listings and other answers that are too large are refused, with the exceeded limit. A
+// redirect to another server is not followed.
 func TestEndlessAnswers(t *testing.T) {
 	var calls, elsewhere atomic.Int64
 	other := serve(t, func(http.ResponseWriter, *http.Request) bool { elsewhere.Add(1); return false })

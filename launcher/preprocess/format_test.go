@@ -155,7 +155,7 @@ func TestCSV(t *testing.T) {
 	}
 }
 
-// What is generated of each format has as many samples as asked for.
+// The generated files of each format have the requested number of samples.
 func TestGenerated(t *testing.T) {
 	for name := range formats {
 		n := 40
@@ -181,7 +181,7 @@ func TestGenerated(t *testing.T) {
 	}
 }
 
-// Whatever a file holds, there are samples or an error, and nothing panics.
+// Any content gives samples or an error, and no panic.
 func FuzzFiles(f *testing.F) {
 	for name := range formats {
 		f.Add(name, []byte("a,b\n1,2\n"))

@@ -21,7 +21,7 @@ import (
 
 const (
 	secret   = "notTheWorldsBestKeptSecret"
-	modified = "Mon, 02 Jan 2006 15:04:05 GMT" // which clients want to know of an object
+	modified = "Mon, 02 Jan 2006 15:04:05 GMT" // clients require this header
 )
 
 // serve starts an object store on the loopback interface with the images of ../testdata in the bucket

@@ -70,9 +70,9 @@ func rankEvents(t *testing.T, s framework.Rank) (list []metrics.Event) {
 	}
 }
 
-// What a program prints becomes one event file for all ranks. What an earlier
-// incarnation printed into the same log is left alone, and lines keep the
-// numbers that they have in it.
+// A program's output becomes one event file for all ranks. The output of an earlier incarnation
+// in the same log is ignored, and line numbers refer to the whole
+// log.
 func TestExtractFromTheLog(t *testing.T) {
 	s := printing(t, nil)
 	log := s.Run.RankLog(0)

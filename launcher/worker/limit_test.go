@@ -8,7 +8,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 )
 
-// Two ranks of a node share 2 GiB where each is to have one.
+// Two ranks of a node share 2 GiB; each must have 1 GiB.
 func TestLimited(t *testing.T) {
 	for _, test := range []struct{ limit, want string }{
 		{"", "nothing limits the run's memory to 2G"},
@@ -36,7 +36,7 @@ func TestLimited(t *testing.T) {
 	}
 }
 
-// Three CPUs for each of two ranks of a node.
+// Two ranks of a node have three CPUs each.
 func TestLimitedCPUs(t *testing.T) {
 	p := study.Point{Workers: 2, Nodes: 1, WorkersPerNode: 2, Enforced: []string{study.CPUsKey}, Resources: study.Resources{CPUsPerWorker: 3}}
 	for _, test := range []struct {

@@ -11,8 +11,8 @@ import (
 	"github.com/scalebench/scalebench/launcher/world"
 )
 
-// A run folder that was moved away is not made again: the study would seem to
-// have no other run, and its runs would be begun twice.
+// A run folder that was moved away is not recreated. Otherwise the study would seem to have no
+// other runs, and its runs would be started twice.
 func TestMovedRunFolderIsNotRecreated(t *testing.T) {
 	runs := filepath.Join(t.TempDir(), "runs")
 	run := rundir.OpenStudy(runs, "s").Run("p", 1, 1)

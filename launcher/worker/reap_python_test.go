@@ -21,8 +21,8 @@ func TestEndBelowChain(t *testing.T) {
 	}
 }
 
-// endChain ends a program of which each process starts the next and ends, and
-// all have one lock.
+// endChain ends a program in which each process starts the next one and ends; all of them share
+// a lock.
 func endChain(t *testing.T) {
 	folder := t.TempDir()
 	const program = `

@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 // same time.
 var ours = "of " + strconv.Itoa(os.Getpid())
 
-// supervisor starts one, and returns its mark and what ends it.
+// supervisor starts a supervisor, and returns its mark and a function that ends it.
 func supervisor(t *testing.T) (mark string, end func()) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -81,7 +81,7 @@ func sleeper(t *testing.T, env ...string) (ended <-chan syscall.Signal) {
 	return c
 }
 
-// Only processes that belong, and whose supervisor has ended, are ended.
+// Only processes of ended supervisors of this test are ended.
 func TestEndAbandoned(t *testing.T) {
 	dead, end := supervisor(t)
 	end()
@@ -132,7 +132,7 @@ func TestEndAbandonedIsOfOneUser(t *testing.T) {
 	}
 }
 
-// A process that has another's number is not signalled.
+// A process that has reused another's PID is not signalled.
 func TestSignalKnowsTheProcess(t *testing.T) {
 	cmd := exec.Command("sleep", "1000")
 	if err := cmd.Start(); err != nil {

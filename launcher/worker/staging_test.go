@@ -82,7 +82,7 @@ func TestDataIsCopiedOnce(t *testing.T) {
 	}
 }
 
-// What is not whole, not the same, or may not have outlived a crash is staged
+// Copies that are incomplete, differ from the source, or may be damaged by a crash are staged
 // again.
 func TestDataIsStagedAgain(t *testing.T) {
 	for name, spoil := range map[string]func(t *testing.T, source, staged string){
@@ -189,8 +189,8 @@ func TestTooLittleSpace(t *testing.T) {
 	}
 }
 
-// What a job has left is removed by its end, or after its time by another;
-// never what somebody uses.
+// A job's items are removed at its end, or by a later job after their lifetime, but never while
+// they are in use.
 func TestRemoval(t *testing.T) {
 	a, source := area(t), dataset(t)
 	over := time.Now().Add(-2 * overdue)
@@ -304,7 +304,7 @@ func TestSquattedFolder(t *testing.T) {
 			if again := put(t, b, StageData, source, life); !again.Reused || again.Path != first.Path {
 				t.Errorf("%+v, the first %+v", again, first)
 			}
-			// What a job staged there is removed by its end, whichever folder is used then.
+			// A job's items are removed at its end, even if another folder is in use by then.
 			mine := put(t, b, StageData, source, hour)
 			if err := os.RemoveAll(plain); err != nil {
 				t.Fatal(err)

@@ -94,7 +94,7 @@ func TestNoPrice(t *testing.T) {
 	}
 }
 
-// What a cloud bills: whole seconds with a minute at least, or whole hours.
+// Clouds bill whole seconds with a minimum of a minute, or whole hours.
 func TestBilling(t *testing.T) {
 	second := Price{Per: PerNode, Hour: 3600, Currency: "USD", Granularity: 1, Minimum: 60}
 	hour := Price{Per: PerNode, Hour: 3600, Currency: "USD", Granularity: 3600}
@@ -182,7 +182,7 @@ func FuzzParseWeights(f *testing.F) {
 	})
 }
 
-// A sum leaves out no resource that has its price in another currency, or on another
+// A sum is refused if a resource has its price only in another currency or on another
 // market.
 func TestPricedElsewhere(t *testing.T) {
 	count := func(n int) *int { return &n }
@@ -199,7 +199,7 @@ func TestPricedElsewhere(t *testing.T) {
 		"no GPU":           {Price{Per: PerGPU, Hour: 2, Currency: "USD"}, 0, ""},
 		"other machines":   {Price{Per: PerGPU, Hour: 2, Currency: "USD", Where: map[string]any{"machine": "b"}}, 4, ""},
 	} {
-		same := c.gpu // a list with both
+		same := c.gpu // a list with both prices
 		same.Per = PerNode
 		prices := []Price{node, c.gpu}
 		if c.says != "" {

@@ -10,7 +10,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// service are six runs of a service that carry 90, 94, 98, 102, 106 and 110 % of a rate.
+// service returns six runs of a service that carry 90, 94, 98, 102, 106 and 110 % of a rate.
 func service(t *testing.T, platform string, replicas int, hour, rate float64) Configuration {
 	t.Helper()
 	c := config("triton platform="+platform, replicas, hour, map[string]any{"platform": platform})
@@ -37,7 +37,7 @@ func rates(t *testing.T) measure.Measure {
 
 // A GPU at 4 an hour carries 900 requests/s. Four CPU replicas at 1 each carry 300
 // together, less than four times the 100 of one: at equal cost an hour it is 900/300 = 3
-// times, where cost by cost over one replica says 2.25.
+// times, while dividing the costs per answer by those of one replica would give 2.25.
 func TestMatched(t *testing.T) {
 	o := Options{Work: Work{Million: true}, Measure: rates(t), Baseline: []scaling.Condition{{Key: "platform", Value: "cpu"}}}
 	rows, err := Compare([]Configuration{service(t, "cpu", 1, 1, 100), service(t, "cpu", 4, 4, 300), service(t, "gpu", 1, 4, 900)}, o)
@@ -68,7 +68,7 @@ func TestMatched(t *testing.T) {
 		gain float64 // of the first; 0: none
 		why  string
 	}{
-		// 3.8 buys 3.8 replicas; four cost 5 % more, and answers for the money are compared.
+		// 3.8 an hour pays for 3.8 replicas. Four cost 5 % more, so answers per cost are compared.
 		{"nearly", []Configuration{service(t, "gpu", 1, 3.8, 900), service(t, "cpu", 4, 4, 300)}, 3 * 4 / 3.8, ""},
 		{"not measured", []Configuration{service(t, "gpu", 1, 4, 900), service(t, "cpu", 1, 1, 100), service(t, "cpu", 2, 2, 190)}, 0,
 			"no measured number of replicas of triton platform=cpu costs about its 4 USD an hour (2 replicas cost 2.00); measure 4"},
@@ -90,7 +90,7 @@ func TestMatched(t *testing.T) {
 		}
 	}
 
-	// A baseline that has no price is not one.
+	// A configuration without a price cannot be the baseline.
 	unpriced := service(t, "cpu", 4, 4, 300)
 	for i := range unpriced.Runs {
 		unpriced.Runs[i].Rate = nil
@@ -118,7 +118,7 @@ func TestMatched(t *testing.T) {
 		}
 	}
 
-	// A baseline of so many replicas says itself how many.
+	// A baseline with a stated number of replicas is used as it is, without a gain at equal cost.
 	o.Baseline = []scaling.Condition{{Key: "workers", Value: "1"}}
 	rows, err = Compare([]Configuration{service(t, "cpu", 1, 1, 100), service(t, "cpu", 4, 4, 300)}, o)
 	if err != nil || rows[1].Matched != nil {

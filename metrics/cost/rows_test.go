@@ -207,7 +207,7 @@ func TestWorkAsText(t *testing.T) {
 			t.Errorf("%+v: %q, want %q", w, got, want)
 		}
 	}
-	// Only whole runs are of different length.
+	// Different lengths cause a warning only if whole runs are compared.
 	list := []Configuration{config("a", 1, 1, nil, 10), config("a", 2, 1, nil, 10)}
 	list[0].Runs[0].Epochs = 2
 	half := measure.Accuracy(0.5)

@@ -57,7 +57,7 @@ func TestEnergyAsText(t *testing.T) {
 	}
 }
 
-// Each rule of a price, at its edge.
+// Each rule of a price is tested at its limits.
 func TestPriceRules(t *testing.T) {
 	weights, err := ParseWeights("CPU=1", false)
 	if err != nil {

@@ -116,8 +116,8 @@ func TestBaseline(t *testing.T) {
 	}
 }
 
-// The front is of the cost and the measure, in its direction; what a run lacks is in
-// no median, and said. At 3600 an hour 100 tokens/s are 100 tokens for 1, at 7200 are
+// The front is over the cost and the measure, in the measure's direction. Runs without a value
+// are left out of medians, with a note. At 3600 an hour 100 tokens/s are 100 tokens for 1, at 7200 are
 // 300 tokens/s 150.
 func TestMeasure(t *testing.T) {
 	tokens := func(better measure.Direction) measure.Measure { return measure.Reported("tokens", "tokens/s", better) }
@@ -155,7 +155,7 @@ func TestMeasure(t *testing.T) {
 		return e.Value
 	}
 	for better, want := range map[measure.Direction][]row{
-		// 40 for 300 is dearer than 10 for 100, and better.
+		// 300 for twice the price is dearer than 100, and better.
 		measure.Higher:  {{100, 100, 1, true, true, ""}, {300, 150, 3, true, true, ""}, {-20, -10, 0, false, true, ""}, {0, 0, 0, false, false, "no run has tokens"}},
 		measure.Lower:   {{100, 100, 1, true, true, ""}, {300, 150, 1. / 3, false, true, ""}, {-20, -10, 0, true, true, ""}, {0, 0, 0, false, false, "no run has tokens"}},
 		measure.Neither: {{100, 100, 0, false, false, ""}, {300, 150, 0, false, false, ""}, {-20, -10, 0, false, false, ""}, {0, 0, 0, false, false, "no run has tokens"}},
@@ -244,7 +244,7 @@ func TestWork(t *testing.T) {
 	}
 }
 
-// Whatever is not measured gives no figure and no panic.
+// Missing measurements give no figures, and no panic.
 func TestNothing(t *testing.T) {
 	rows, err := Compare([]Configuration{{Series: "empty", Workers: 1}, {Series: "zero", Workers: 2, Runs: []PricedRun{{}}}},
 		Options{Baseline: []scaling.Condition{{Key: "workers", Value: "1"}}})

@@ -71,7 +71,7 @@ func (t *textResult) take(ln line, re *regexp.Regexp) (taken bool) {
 	key, timed := "", re.SubexpIndex("unit")
 	if i := re.SubexpIndex("key"); i >= 0 {
 		if key = strings.TrimSpace(m[i]); decimal.MatchString(key) && strings.Contains(key, ".") {
-			key = strings.TrimSuffix(strings.TrimRight(key, "0"), ".") // 99.000
+			key = strings.TrimSuffix(strings.TrimRight(key, "0"), ".") // for example "99.000"
 		}
 		key = " " + key
 	}

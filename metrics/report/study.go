@@ -254,7 +254,7 @@ func (s *ReportedStudy) frame(r *Report, f ReportFrame) {
 			return
 		}
 		if m.Better == measure.Neither && !s.Kind.Trains {
-			continue // it only describes other measures, in the table
+			continue // the measure only describes others; the table has it
 		}
 		addText(r, fmt.Sprintf("%s-%d", f.ID, i+1), m.Title, func(o figure.Options) (*figure.Drawing, error) {
 			if at := onlyPlace(f.Curves); at != "" {

@@ -23,7 +23,7 @@ func curves(t *testing.T, m measure.Measure, values ...float64) []scaling.Curve 
 			Parameters: map[string]any{"workers": int64(n)}, Values: map[string]float64{m.Name: v}, Reported: []measure.Measure{m}})
 	}
 	list, err := scaling.Analyse(obs, scaling.Options{})
-	var noBase *scaling.NoBaseError // for a throughput, which no run has
+	var noBase *scaling.NoBaseError // the error for a throughput if no run has one
 	if err != nil && !errors.As(err, &noBase) {
 		t.Fatal(err)
 	}

@@ -219,7 +219,7 @@ func BenchmarkHistory(b *testing.B) {
 				rows = len(list)
 			}
 			b.ReportMetric(float64(rows), "rows")
-			if f.Limit > 0 { // as the command line asks
+			if f.Limit > 0 { // the command line passes this limit
 				b.ReportMetric(150e6, "target-ns/op")
 			}
 		})

@@ -51,8 +51,8 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-// A bound program may use its CPUs only, and the thread that started it has its
-// own back.
+// A bound program may use only its CPUs, and the thread that started it gets its previous CPUs
+// back.
 func TestBindings(t *testing.T) {
 	n := runtime.NumCPU()
 	if got := bindings(n+1, 1); got != nil {

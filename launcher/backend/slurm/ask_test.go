@@ -73,8 +73,8 @@ func TestQuerySlurmAboutForgottenJobs(t *testing.T) {
 	}
 }
 
-// However many jobs a study has, a look at it is one squeue and one sacct, and
-// no sacct where squeue knows them all.
+// For any number of jobs, a survey runs squeue once and sacct once, and no sacct if squeue knows
+// all jobs.
 func TestQuerySlurmUsesTwoCalls(t *testing.T) {
 	for _, n := range []int{1, maxNames, maxNames + 1, 5000} {
 		dir := t.TempDir()

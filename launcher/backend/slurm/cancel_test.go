@@ -54,8 +54,8 @@ func TestCancelIsRecordedFirst(t *testing.T) {
 	}
 }
 
-// Of an array that was cancelled while it waited squeue shows its number alone. Each
-// run has the id that submit printed, and the exit code.
+// If an array is cancelled while it waits, squeue shows only the array's ID. Each run keeps the
+// ID that submit printed, and gets the exit code.
 func TestCancelledArrayKeepsItsIDs(t *testing.T) {
 	b := packer(t, study.PackArray, "echo 32")
 	bin, _, _ := strings.Cut(strings.TrimPrefix(b.Client.Env[0], "PATH="), ":")

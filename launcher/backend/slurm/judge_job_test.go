@@ -136,8 +136,8 @@ func TestJudgeAgreesWithSlurmOnWhatIsOver(t *testing.T) {
 	}
 }
 
-// Of several jobs with one attempt's name the one that claimed the run counts,
-// of its incarnations the last.
+// If several jobs have an attempt's name, the one that claimed the run counts, and its last
+// incarnation.
 func TestPick(t *testing.T) {
 	at := func(second int64) time.Time { return time.Unix(second, 0) }
 	jobs := []slurm.Job{
@@ -145,7 +145,7 @@ func TestPick(t *testing.T) {
 		{ID: "7", Name: "x", State: slurm.Running, Submit: at(5)},
 		{ID: "8", Name: "x", State: slurm.Pending, Submit: at(9)},
 		{ID: "9", Name: "y", State: slurm.Running, Submit: at(1)},
-		{ID: "9", Name: "z", State: slurm.Failed, Submit: at(1)}, // the id was given again
+		{ID: "9", Name: "z", State: slurm.Failed, Submit: at(1)}, // the ID was reused
 	}
 	claimed := &launcher.Attempt{Run: "", Record: launcher.Record{JobName: "x"}}
 	dir := t.TempDir()

@@ -191,8 +191,8 @@ func TestPackRefused(t *testing.T) {
 	}
 }
 
-// Another command was first to begin one of them: the others are indexed
-// without a gap.
+// If another command has started one of the runs, the others are indexed without a
+// gap.
 func TestPackSkipsRunsOfAnotherCommand(t *testing.T) {
 	b := packer(t, study.PackArray, "echo 95")
 	load := []launcher.Todo{planned("a", 4, 1, 1), planned("a", 4, 2, 1), planned("a", 4, 3, 1)}
@@ -310,8 +310,8 @@ func TestAdoptArray(t *testing.T) {
 	}
 }
 
-// One job serves all runs of an allocation: it is ended when all of them are to
-// be. Of one alone the step is ended, if it has begun, or it is left out.
+// One job runs all runs of an allocation. It is cancelled only if all of them are cancelled. For
+// a single run, its step is cancelled if it has begun; otherwise the job skips the run.
 func TestCancelAllocation(t *testing.T) {
 	b := packer(t, study.PackAllocation, "echo 95")
 	begun, err := launcher.Begin(t.Context(), b, []launcher.Todo{planned("a", 4, 1, 1), planned("a", 4, 2, 1), planned("a", 2, 1, 1)})
@@ -326,14 +326,14 @@ func TestCancelAllocation(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := begun[0].Run.TakeClaim(0, "95"); err != nil { // its turn has come
+	if err := begun[0].Run.TakeClaim(0, "95"); err != nil { // the run has begun
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 	for _, c := range []struct {
-		runs []*launcher.Attempt // to be cancelled
+		runs []*launcher.Attempt // runs to cancel
 		what string
-		told string // to scancel
+		told string // arguments of scancel
 	}{
 		{begun[2:], "job 95 continues with 2 other runs and skips this one", ""},
 		{begun[:1], "asked Slurm to end step 95.3; job 95 continues with 1 other run", "--signal=TERM 95.3\n"},

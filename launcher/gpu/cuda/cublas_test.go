@@ -171,7 +171,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// After an error of a kernel, cuBLAS is of no use either.
+// After an error in a kernel, cuBLAS calls fail, too.
 func TestLostDevice(t *testing.T) {
 	t.Setenv("CUDA_DOUBLE_ILLEGAL_ADDRESS", "1")
 	b := newFakeBLAS(t)

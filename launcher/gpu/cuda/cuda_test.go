@@ -11,8 +11,8 @@ import (
 	"github.com/scalebench/scalebench/launcher/gpu/fake"
 )
 
-// open loads the double's driver; libraries are loaded once, so that GPUs has to
-// be set before.
+// open loads the fake driver. Libraries are loaded only once, so GPUs must be set
+// before.
 func open(t *testing.T) (*cuda.Driver, error) {
 	t.Helper()
 	path, err := fake.Build(t.TempDir(), "libcuda-double.so")
@@ -89,7 +89,7 @@ func TestMemoryStreamsEvents(t *testing.T) {
 	}
 	want := bytes.Repeat([]byte("scalebench"), 50)
 	got := make([]byte, len(want))
-	// Into the middle, and nothing at all.
+	// A copy into the middle of an allocation, and an empty one.
 	if err := errors.Join(d.Record(begin, s), d.Upload(p+300, want, s), d.Record(end, s), d.Upload(p, nil, s), d.Download(nil, p, s), d.Download(got, p+300, s)); err != nil {
 		t.Fatal(err)
 	}

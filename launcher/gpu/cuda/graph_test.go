@@ -29,8 +29,8 @@ func (b *bench) one() cuda.Pointer {
 	return p
 }
 
-// What is captured does not run until the graph is launched, and then every time;
-// a second stream's part of it comes where the events say.
+// Captured work runs only when the graph is launched, and then each time. Work on a second
+// stream is ordered by the events.
 func TestGraph(t *testing.T) {
 	b := newDouble(t)
 	p, q := b.one(), b.one()
@@ -92,7 +92,7 @@ func TestGraphErrors(t *testing.T) {
 		{"captures in a capture", func() error { _, err := b.Capture(b.stream, func() error { return nil }); return err }, "cuStreamBeginCapture", 1},
 		{"fails", func() error { return own }, "", 0},
 	} {
-		g, err := b.Capture(b.stream, test.record) // on this goroutine, whose the device is
+		g, err := b.Capture(b.stream, test.record) // on this goroutine, to which the device is bound
 		var e *cuda.Error
 		switch {
 		case g != nil:
@@ -101,7 +101,7 @@ func TestGraphErrors(t *testing.T) {
 			t.Errorf("%s: %v; want error %d of %s", test.name, err, test.number, test.call)
 		}
 	}
-	// No failed capture leaves a stream in it, or has run anything.
+	// After a failed capture, the stream is usable again, and nothing has run.
 	if v := b.value(p); v != 1 {
 		t.Errorf("%v; want 1", v)
 	}
@@ -115,7 +115,7 @@ func TestGraphErrors(t *testing.T) {
 	}
 }
 
-// A driver before CUDA 11.4 lacks functions of graphs; nothing else needs them.
+// Drivers before CUDA 11.4 lack some functions of graphs; everything else works.
 func TestNoGraphs(t *testing.T) {
 	path, d := bind(t, "cuGraphInstantiateWithFlags")
 	_, err := d.Capture(0, func() error { return nil })

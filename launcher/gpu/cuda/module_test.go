@@ -24,7 +24,7 @@ type bench struct {
 	scale  cuda.Function
 }
 
-// built is the double with that kernel.
+// built returns the fake library with that kernel.
 var built = sync.OnceValues(func() ([]byte, error) { return fake.Library(os.DirFS("testdata/kernels")) })
 
 func scalePTX(t *testing.T) string {
@@ -89,7 +89,7 @@ func (b *bench) launchIn(to cuda.Pointer, n int64, factor float32, s cuda.Stream
 	return b.Launch(b.scale, n, s, unsafe.Pointer(&scaleArgs{to: to, n: n, factor: factor}))
 }
 
-// do fails the test where one of the calls failed.
+// do fails the test if one of the calls failed.
 func (b *bench) do(errs ...error) {
 	b.t.Helper()
 	if err := errors.Join(errs...); err != nil {
@@ -97,7 +97,7 @@ func (b *bench) do(errs ...error) {
 	}
 }
 
-// end waits for the stream and answers its error.
+// end waits for the stream and returns its error.
 func (b *bench) end(s cuda.Stream) error {
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		if done, err := b.Done(s); done || err != nil {
@@ -115,8 +115,8 @@ func number(t *testing.T, err error, call string, number int) {
 	}
 }
 
-// 1000 numbers want four blocks, whose last 24 threads have to leave what lies
-// behind alone; the arguments may change once Launch has returned.
+// 1000 numbers need four blocks, whose last 24 threads must not write beyond the end. The
+// arguments may change once Launch has returned.
 func TestLaunch(t *testing.T) {
 	b := newDouble(t)
 	const n = 1000
@@ -223,8 +223,8 @@ func TestFillCopyAttributes(t *testing.T) {
 	}
 }
 
-// A second stream waits for what an event follows in the first, whose kernel
-// begins late, and not for a later record of the event.
+// A second stream waits for the work before an event in the first stream, whose kernel starts
+// late, but not for a later record of the event.
 func TestWait(t *testing.T) {
 	t.Setenv("CUDA_DOUBLE_DELAY_US", "20000")
 	t.Setenv("CUDA_DOUBLE_HANG", "3")
@@ -284,7 +284,7 @@ func TestOutOfMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, n := range []int64{1, 401} { // refused by the double, then more than there is
+	for _, n := range []int64{1, 401} { // first refused by the fake, then too large
 		_, err = b.Alloc(n)
 		number(t, err, "cuMemAlloc", 2)
 	}
@@ -295,7 +295,7 @@ func TestOutOfMemory(t *testing.T) {
 	b.do(b.Free(p))
 }
 
-// An error of a kernel comes later, and with every call from then on.
+// An error in a kernel is reported later, and by every call from then on.
 func TestIllegalAddress(t *testing.T) {
 	t.Setenv("CUDA_DOUBLE_ILLEGAL_ADDRESS", "1")
 	b := newDouble(t)
@@ -322,7 +322,7 @@ func TestIllegalAddress(t *testing.T) {
 	number(t, err, "cuMemAlloc", 700)
 }
 
-// What is written behind an allocation is noticed when it is freed.
+// Writes beyond the end of an allocation are detected when it is freed.
 func TestOverrun(t *testing.T) {
 	b := newDouble(t)
 	p, err := b.Alloc(10)

@@ -13,8 +13,8 @@ import (
 	"github.com/scalebench/scalebench/launcher/gpu/fake"
 )
 
-// program is one entry for each body: it has eight registers of each type and leaves
-// its result in %rd0, or in one of the others by its own store to %rd7.
+// program returns a module with one entry per body. An entry has eight registers of each type
+// and leaves its result in %rd0, or stores another one to %rd7 itself.
 func program(bodies []string) string {
 	text := ".version 6.0\n.target sm_70\n.address_size 64\n"
 	for i, body := range bodies {
@@ -152,8 +152,8 @@ func TestInstructions(t *testing.T) {
 	}
 }
 
-// Whatever text comes, it is translated or refused, and what is translated has a
-// function for each of its entries.
+// Any text is either refused or translated, and a translation has a function for each
+// entry.
 func FuzzTranslate(f *testing.F) {
 	f.Add(program([]string{"mov.b64 %rd0, 1;"}))
 	f.Add(program([]string{"mov.u32 %r0, -8; shr.s32 %r1, %r0, 1; cvt.u64.u32 %rd0, %r1;", "st.global.v4.f32 [%rd7+16], {%f0, %f0, %f0, %f0};"}))
@@ -176,7 +176,7 @@ func FuzzTranslate(f *testing.F) {
 	})
 }
 
-// What is not understood is refused, with its line.
+// Unknown instructions are refused with their line.
 func TestUntranslatable(t *testing.T) {
 	for _, body := range []string{
 		"bar.sync 0;",

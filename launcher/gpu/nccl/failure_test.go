@@ -16,17 +16,17 @@ import (
 	"github.com/scalebench/scalebench/launcher/native/gpurank"
 )
 
-// What goes wrong on rank 1 in its third of five all-reduces ends all three
-// ranks, within the limit, with the cause on each and a dump of what each did. The
-// limit is half of what they would wait for somebody who says nothing, or leaves a
-// busy machine time after the timeout.
+// A failure on rank 1 in the third of five all-reduces ends all three ranks within the limit.
+// Each reports the cause and what it was doing. The limit is half of the time that they would
+// wait for a silent rank, or leaves a busy machine
+// time after the timeout.
 func TestAbortOnAllRanks(t *testing.T) {
 	for _, test := range []struct {
 		scenario    string
 		environment string  // of rank 1
 		cause       string  // on rank 1
-		elsewhere   string  // in what the other ranks say
-		within      float64 // s, for a busy machine; half of the patience, which is a minute
+		elsewhere   string  // in the other ranks' errors
+		within      float64 // in seconds, long enough for a busy machine; the timeout is a minute
 	}{
 		{"reported", "NCCL_DOUBLE_ERROR=3", "ncclRemoteError", "ncclRemoteError", 30},
 		{"stopped", "", "told to stop: signal terminated", "signal terminated", 30},
@@ -96,7 +96,7 @@ func TestOneGPU(t *testing.T) {
 	}
 }
 
-// A rank that waits for others who never come is not held.
+// A rank that waits for ranks that never come gives up.
 func TestJoinAlone(t *testing.T) {
 	l, d := open(t)
 	device, err := d.Bind(0)
@@ -132,7 +132,7 @@ func TestJoinAlone(t *testing.T) {
 func TestNoDevice(t *testing.T) {
 	l, d := open(t)
 	done := make(chan error)
-	go func() { // a new goroutine, and so a thread without a device
+	go func() { // a new goroutine, hence a thread without a device
 		_, err := l.Join(context.Background(), nccl.Options{Size: 1, Done: func() (bool, error) { return true, nil }})
 		done <- err
 	}()
@@ -171,8 +171,8 @@ func sitAlone(t testing.TB) gpurank.ProofRank {
 	return gpurank.ProofRank{Device: device, Stream: stream, Comm: c}
 }
 
-// Operations without sense are refused before NCCL sees them, and end the
-// communicator: the other ranks wait for the right one.
+// Invalid operations are refused before NCCL sees them. They end the communicator, because the
+// other ranks wait for the valid one.
 func TestInvalidOperations(t *testing.T) {
 	for _, o := range []nccl.Operation{
 		{Kind: 4}, {Kind: -1}, {Type: 12}, {Type: -1}, {Count: -1}, {Count: math.MaxInt64}, {Reduction: 5}, {Kind: nccl.Broadcast, Root: 1}, {Kind: nccl.Broadcast, Root: -1},
@@ -215,7 +215,7 @@ func TestMissingFunction(t *testing.T) {
 	if !errors.As(err, &missing) || missing.Path != path || strings.Join(missing.Symbols, " ") != "ncclCommAbort ncclReduceScatter" {
 		t.Errorf("%v", err)
 	}
-	// A later function may be missing; what needs it says so.
+	// An older library lacks newer functions; only their users fail, with an error that says so.
 	if path, err = fake.Build(dir, "libnccl-old.so", "ncclCommInitRankConfig", "ncclGetLastError", "ncclCommFinalize"); err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +230,7 @@ func TestMissingFunction(t *testing.T) {
 	}
 }
 
-// The order of the search, and that AMD's library is taken for what it is.
+// The libraries are tried in this order, and AMD's library is recognised.
 func TestSearch(t *testing.T) {
 	built := os.Getenv(nccl.Variable)
 	environment := t.TempDir()
@@ -258,7 +258,7 @@ func TestSearch(t *testing.T) {
 	if got := strings.Join(nccl.Candidates(getenv), " "); got != "/opt/librccl.so.1" {
 		t.Errorf("with the variable: %s", got)
 	}
-	// What was named and is not there is not replaced by something else.
+	// If a named library does not exist, no other one is used.
 	_, err = nccl.Open(getenv)
 	if err == nil {
 		t.Fatal("opened something else")

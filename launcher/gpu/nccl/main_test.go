@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// open gives a test the double as its process's NCCL and driver.
+// open loads the fakes of NCCL and of the driver.
 func open(t testing.TB) (*nccl.Library, *cuda.Driver) {
 	t.Helper()
 	l, err := nccl.Open(os.Getenv)
@@ -57,9 +57,9 @@ type verdict struct {
 	Checks  int // results compared
 	Wrong   []string
 	Error   string
-	Failure *nccl.Failure // without its Err
+	Failure *nccl.Failure // the failure without its Err
 	Timeout bool          // the error is ErrTimeout
-	Seconds float64       // until the error was there
+	Seconds float64       // time until the error
 }
 
 // ranks runs a scenario with size processes; environment adds variables for single ranks. The processes must
@@ -73,8 +73,8 @@ func ranks(t *testing.T, scenario string, size int, environment map[int][]string
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	list, errs := make([]verdict, size), make([]error, size)
-	var wait, others sync.WaitGroup                      // others than rank 1
-	lost := scenario == "killed" || scenario == "frozen" // rank 1 does not end by itself, or not well
+	var wait, others sync.WaitGroup                      // the ranks other than 1
+	lost := scenario == "killed" || scenario == "frozen" // rank 1 does not end by itself, or fails
 	first, end := context.WithCancel(ctx)
 	defer end()
 	for r := range size {
@@ -125,7 +125,7 @@ func beRank(scenario string) int {
 	return 0
 }
 
-// A seat is a rank with its resources.
+// A seat is a rank with its device, stream and communicator.
 type seat struct {
 	device *cuda.Device
 	stream cuda.Stream

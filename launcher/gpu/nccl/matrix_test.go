@@ -24,7 +24,7 @@ func TestEveryOperation(t *testing.T) {
 	}
 }
 
-// A single wrong bit is noticed, where it is and nowhere else. The 25th operation
+// A single wrong bit is detected, with its position. The 25th operation
 // is the first on five elements: before it are 12 of either place on one.
 func TestWrongBit(t *testing.T) {
 	list := ranks(t, "matrix", 2, map[int][]string{1: {"NCCL_DOUBLE_CORRUPT=25"}})

@@ -42,8 +42,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// What calls cost on the host, as make gpu-check measures it: medians. The double
-// puts operations into a queue behind a lock, which is part of these; NCCL
+// BenchmarkCalls measures the median time of calls on the host, as make gpu-check does. It
+// includes the fake's lock and queue; the real NCCL
 // launches a kernel instead.
 func BenchmarkCalls(b *testing.B) {
 	var list []gpurank.ProofCost
@@ -54,7 +54,7 @@ func BenchmarkCalls(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	b.ReportMetric(0, "ns/op") // of all the calls together, which says nothing
+	b.ReportMetric(0, "ns/op") // the time of all calls together is meaningless
 	for i, unit := range []string{"ns/poll", "ns/enqueue", "ns/group-of-16"} {
 		b.ReportMetric(list[i].Median, unit)
 	}

@@ -20,7 +20,7 @@ func TestCompare(t *testing.T) {
 		{[]int64{22703}, ""},
 		{[]int64{22703, 22703, 22703}, ""},
 		{[]int64{22800, 22703, 22800}, "2.28.0 on rank 0, 2; 2.27.3 on rank 1; give"},
-		// The double is not the library whose version it says it has.
+		// The fake differs from the library whose version it reports.
 		{[]int64{22800, 22800 | doubleMark}, "2.28.0 on rank 0; a double of 2.28.0 on rank 1; give"},
 		{many, "2.27.3 on rank 0, 1, 2, 3, 5, 6, 7, 8, 11 more; 2.8.4 on rank 4; give"},
 	} {

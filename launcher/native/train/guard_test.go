@@ -55,7 +55,7 @@ func callServer(t *testing.T, address, text string) net.Conn {
 
 const rightBody = `{"inputs":[{"name":"images","shape":[1,2,2,1],"datatype":"FP32","data":[1.5,2,3,4]}]}`
 
-// postText is a request for logits with a body of that announced length, of which text comes.
+// postText returns a request for logits that announces a body of this length and sends only text.
 func postText(length int, text string, headers ...string) string {
 	return fmt.Sprintf("POST /v2/models/tiny/infer HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n%s\r\n%s", length, strings.Join(append(headers, ""), "\r\n"), text)
 }
@@ -74,7 +74,7 @@ func readStatus(t *testing.T, c net.Conn) (int, string) {
 	return answer.StatusCode, string(text)
 }
 
-// Only a request with the token is read; descriptions need none.
+// Only requests with the token are read; descriptions need no token.
 func TestToken(t *testing.T) {
 	address := guarded(t, ServerLimits{Token: "right"})
 	for name, c := range map[string]struct {
@@ -86,7 +86,7 @@ func TestToken(t *testing.T) {
 		"another":          {postText(len(rightBody), rightBody, "Authorization: Bearer Right"), 403},
 		"another scheme":   {postText(len(rightBody), rightBody, "Authorization: Basic right"), 403},
 		"the start of it":  {postText(len(rightBody), rightBody, "Authorization: Bearer righ"), 403},
-		"before any body":  {postText(60<<20, ""), 403}, // at once, and not when the body has come
+		"before any body":  {postText(60<<20, ""), 403}, // immediately, without waiting for the body
 		"by another word":  {strings.Replace(postText(len(rightBody), rightBody), "POST", "PUT", 1), 403},
 		"its description":  {"GET /v2/models/tiny HTTP/1.1\r\nHost: x\r\n\r\n", 200},
 		"whether it lives": {"GET /v2/health/ready HTTP/1.1\r\nHost: x\r\n\r\n", 200},
@@ -101,8 +101,8 @@ func TestToken(t *testing.T) {
 	}
 }
 
-// Strangers beyond the limit push each other out, whatever they have sent, and never a
-// connectionKey that has shown the token.
+// Connections without the token that exceed the limit close each other, regardless of what they
+// have sent, but never a connection that has shown the token.
 func TestStrangersPushEachOtherOut(t *testing.T) {
 	const most = 8
 	address := guarded(t, ServerLimits{Token: "right", Connections: most})
@@ -115,7 +115,7 @@ func TestStrangersPushEachOtherOut(t *testing.T) {
 	for i := range 10 * most {
 		strangers = append(strangers, callServer(t, address, half[i%len(half)]))
 	}
-	for i, c := range strangers[:most] { // each was closed for a later one
+	for i, c := range strangers[:most] { // each was closed because of a later one
 		if _, err := io.Copy(io.Discard, c); errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("stranger %d: %v", i, err)
 		}
@@ -130,7 +130,7 @@ func TestStrangersPushEachOtherOut(t *testing.T) {
 	}
 }
 
-// Without a token, who has had an answer is pushed out after those who never had one.
+// Without tokens, connections that never got an answer are closed before those that did.
 func TestAnsweredStayLonger(t *testing.T) {
 	const most = 4
 	address, g := guardedServer(t, ServerLimits{Connections: most})
@@ -164,8 +164,8 @@ func TestAnsweredStayLonger(t *testing.T) {
 	}
 }
 
-// Unfinished bodies hold what has come of them, not what they announce, and together no
-// more than the limit. The server answers again when they are gone.
+// Unfinished bodies use memory for the received part, not for the announced length, and
+// together at most the limit. The server answers again when they are closed.
 func TestBodies(t *testing.T) {
 	const most = 1 << 20
 	address, g := guardedServer(t, ServerLimits{Bodies: most})
@@ -194,8 +194,8 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-// What a request announces takes no memory before it comes, nor does a list of many
-// tensors.
+// An announced body or a list of many tensors uses no memory before it is
+// received.
 func TestAnnouncements(t *testing.T) {
 	announced := func() {
 		r, err := http.NewRequest(http.MethodPost, "/", strings.NewReader("{}"))

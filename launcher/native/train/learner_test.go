@@ -15,8 +15,8 @@ import (
 	"github.com/scalebench/scalebench/launcher/world"
 )
 
-// learn gives the batches that p's trainer would make to a learner, and returns the loss
-// of the epoch and the parameters' hash.
+// learn passes the batches of p's trainer to a learner, and returns the loss of the epoch and
+// the hash of the parameters.
 func learn(t *testing.T, p study.Point, rank int, l net.Listener) (loss float64, hash string) {
 	w := world.World{Rank: rank, Size: p.Workers, LocalRank: rank, LocalSize: p.Workers, Nodes: 1, Address: "127.0.0.1", Port: l.Addr().(*net.TCPAddr).Port}
 	o := collective.Options{Timeout: 30 * time.Second, JoinTimeout: 30 * time.Second}
@@ -65,7 +65,7 @@ func learn(t *testing.T, p study.Point, rank int, l net.Listener) (loss float64,
 		}
 		loss += part
 	}
-	// One rank that has no batch is enough for all to stop.
+	// All ranks stop if one rank has no batch.
 	if all, err := learner.Agree(t.Context(), rank == 0 && p.Workers > 1); err != nil || all {
 		t.Errorf("%v, %v", all, err)
 	}
@@ -75,7 +75,7 @@ func learn(t *testing.T, p study.Point, rank int, l net.Listener) (loss float64,
 	return loss, hash
 }
 
-// Given the same batches, it comes to the trainer's parameters, bit for bit, and loss.
+// With the same batches, a learner ends with the trainer's loss and parameters, bit for bit.
 func TestLearnerIsTheTrainer(t *testing.T) {
 	for _, workers := range []int{1, 2} {
 		p := point("cnn", workers, 8)

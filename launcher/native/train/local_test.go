@@ -19,7 +19,7 @@ func singleBytes(numbers ...float32) (b []byte) {
 	return b
 }
 
-// A model that its own process asks answers what its server answers.
+// A model that runs in this process gives the same answers as its server.
 func TestLocal(t *testing.T) {
 	m := &netspec.Trained{Model: "tiny", Classes: 2, Height: 2, Width: 2, Channels: 1}
 	l := NewLocal(m, twoNumbers{})

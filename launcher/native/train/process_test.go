@@ -157,7 +157,7 @@ func TestKilledRunLeavesReadableEvents(t *testing.T) {
 	}
 }
 
-// When one process is killed the other says who is gone, and stops.
+// If one process is killed, the other names it in its error, and stops.
 func TestKilledPeer(t *testing.T) {
 	p := point("cnn", 2, 4)
 	p.Workload.Train.Epochs = 1_000_000
@@ -167,7 +167,7 @@ func TestKilledPeer(t *testing.T) {
 	if err := ranks[1].Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	// Whoever does not notice is killed, and has no stop event.
+	// A rank that does not notice is killed, and has no stop event.
 	defer time.AfterFunc(5*time.Minute, func() { _ = ranks[0].Process.Kill() }).Stop()
 	_ = ranks[1].Wait() // killed
 	if err := ranks[0].Wait(); err == nil {

@@ -27,8 +27,8 @@ func saving(dir string) func(rank int, p *study.Point, w *world.World, o *Option
 	}
 }
 
-// Rank 0 saves the model whose parameters the run ended with, and which, run from the
-// file, is right about as many images as the last evaluation.
+// Rank 0 saves the final parameters. The model loaded from the file classifies as many images
+// correctly as the last evaluation.
 func TestSavedModel(t *testing.T) {
 	for _, name := range []string{"cnn", "mlp"} {
 		dir := t.TempDir()
@@ -89,8 +89,8 @@ func TestSavedModel(t *testing.T) {
 	}
 }
 
-// A model is saved where that was asked for, at the end of a good run; a run that
-// cannot save its model has failed.
+// A model is saved only on request, at the end of a successful run. A run that cannot save its
+// model fails.
 func TestNoSavedModel(t *testing.T) {
 	dir := t.TempDir()
 	noErrors(t, runRanks(t, point("cnn", 1, 8), 1, saving(dir)))

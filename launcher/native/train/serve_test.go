@@ -18,8 +18,8 @@ import (
 	"github.com/scalebench/scalebench/launcher/serve/oip"
 )
 
-// twoNumbers is a model of 2×2×1 images in 2 classes, whose logits are the first number
-// of an image and the sum of all.
+// twoNumbers is a model for 2×2×1 images in 2 classes, whose logits are the first number
+// of an image and the sum of all its numbers.
 type twoNumbers struct{}
 
 func (twoNumbers) Logits(images []float32) (logits []float32) {
@@ -59,7 +59,7 @@ func askServer(t *testing.T, method, url, body string, header ...string) (int, h
 	return answer.StatusCode, answer.Header, string(text)
 }
 
-// What the server says of itself and of its model.
+// The server's descriptions of itself and of its model.
 func TestMetadata(t *testing.T) {
 	url := newServer(t)
 	const tiny = `{"name":"tiny","versions":["1"],"platform":"scalebench_native","inputs":[{"name":"images","datatype":"FP32","shape":[-1,2,2,1]}],"outputs":[{"name":"logits","datatype":"FP32","shape":[-1,2]}]}`
@@ -88,19 +88,19 @@ func TestMetadata(t *testing.T) {
 	}
 }
 
-// littleEndian are the bytes of numbers.
+// littleEndian returns the bytes of numbers.
 func littleEndian(list ...float32) string {
 	var text bytes.Buffer
 	_ = binary.Write(&text, binary.LittleEndian, list)
 	return text.String()
 }
 
-// binaryBody is JSON with tensors behind it, and the JSON's length.
+// binaryBody returns JSON followed by tensors, and the length of the JSON.
 func binaryBody(text, tensors string) (body, length string) {
 	return text + tensors, fmt.Sprint(len(text))
 }
 
-// Requests in each form that the protocol has, and what they are answered.
+// Requests in each form of the protocol, with their answers.
 func TestInfer(t *testing.T) {
 	url := newServer(t) + "/v2/models/tiny/infer"
 	const one = `{"model_name":"tiny","model_version":"1","outputs":[{"name":"logits","shape":[1,2],"datatype":"FP32","data":[1.5,10.5]}]}`
@@ -128,7 +128,7 @@ func TestInfer(t *testing.T) {
 	}
 }
 
-// An output comes as bytes where the request, or the output in it, asks for that.
+// An output is binary if the request, or the output in it, asks for that.
 func TestInferBinaryAnswer(t *testing.T) {
 	url := newServer(t) + "/v2/models/tiny/infer"
 	for asked, want := range map[string]bool{
@@ -150,7 +150,7 @@ func TestInferBinaryAnswer(t *testing.T) {
 	}
 }
 
-// A request that is wrong is answered what is wrong with it, and never with logits.
+// A wrong request gets an error that says what is wrong, and never logits.
 func TestInferRefuses(t *testing.T) {
 	url := newServer(t)
 	with := func(shape, datatype, rest string) string {
@@ -230,7 +230,7 @@ func TestInferRefuses(t *testing.T) {
 	}
 }
 
-// Whatever a client sends is a tensor of the right size, or an error.
+// Any text gives a tensor of the right size, or an error.
 func FuzzNumbers(f *testing.F) {
 	for _, seed := range []string{`[1,2,3,4]`, `[[[1],[2]],[[3],[4]]]`, `[[1,2],[3,4]]`, `[`, `]`, `[]`, `[[],[],[],[]]`, `1,2,3,4`, `[1,2,3,4]]`, `[[1],2,3,4]`} {
 		f.Add(seed)

@@ -23,7 +23,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// point is a small run of a model on synthetic data, with workers of batch each.
+// point returns a small run of a model on synthetic data; batch is the batch per worker.
 func point(model string, workers, batch int) study.Point {
 	return study.Point{
 		ID: "test", Study: "test", Framework: "native", Workers: workers,
@@ -133,7 +133,7 @@ func byEpoch(events []metrics.Event) []metrics.Steps {
 	return list
 }
 
-// What one run reports, from the first event to the last.
+// A run's events, from the first to the last.
 func TestEvents(t *testing.T) {
 	p := point("cnn", 2, 8)
 	p.Workload.Train.Epochs = 3
@@ -185,7 +185,7 @@ func TestEvents(t *testing.T) {
 				t.Errorf("rank %d: epoch %+v with steps %+v", r, e.Epoch, s)
 			}
 			next += len(s.Duration)
-			// Steps tile the epoch: each may lose less than a tick to rounding.
+			// Steps add up to the epoch, except for rounding by less than a tick each.
 			if got := float64(ticks) * s.Tick; got > e.Epoch.Seconds+1e-9 || got < e.Epoch.Seconds-4*s.Tick {
 				t.Errorf("rank %d: steps of %v s in an epoch of %v s", r, got, e.Epoch.Seconds)
 			}
@@ -200,7 +200,7 @@ func TestEvents(t *testing.T) {
 			}
 			zero, one := list[0].of("gradients")[i].Gradients, list[1].of("gradients")[i].Gradients
 			for k := range g.Steps {
-				// No mean is longer than what it is of are on average.
+				// The norm of a mean is at most the mean of the norms.
 				if mean := (zero.Own[k] + one.Own[k]) / 2; !(g.Averaged[k] > 0) || g.Averaged[k] > mean*(1+1e-6) || g.Averaged[k] != zero.Averaged[k] {
 					t.Errorf("epoch %d, step %d: averaged gradients %g of own ones %g and %g", i+1, k, g.Averaged[k], zero.Own[k], one.Own[k])
 				}
@@ -266,7 +266,7 @@ func TestRanksStayIdentical(t *testing.T) {
 	}
 }
 
-// Whatever a rank would start with, it starts with rank 0's parameters.
+// All ranks start with rank 0's parameters.
 func TestRankZeroDecidesTheStart(t *testing.T) {
 	p := point("cnn", 3, 4)
 	list := runRanks(t, p, 3, func(r int, p *study.Point, _ *world.World, _ *Options) context.Context {
@@ -307,8 +307,8 @@ func trained(t *testing.T, p study.Point) (list [][]float32) {
 	return list
 }
 
-// Without batch norm, or with synchronised batch norm, how a global batch is
-// spread over workers changes nothing but rounding.
+// Without batch norm, or with synchronised batch norm, results depend on the number of workers
+// only by rounding.
 func TestWorkersDoNotChangeTheResult(t *testing.T) {
 	for _, test := range []struct {
 		model     string
@@ -352,8 +352,8 @@ func TestWorkersDoNotChangeTheResult(t *testing.T) {
 	}
 }
 
-// With local batch norm the statistics are each worker's own, so the same
-// comparison must fail: the test above is able to.
+// With local batch norm, each worker has its own statistics, so the comparison must fail. This
+// shows that the test above can fail.
 func TestLocalBatchNormIsLocal(t *testing.T) {
 	var last [2][]float32
 	for i, workers := range []int{1, 2} {
@@ -433,7 +433,7 @@ func (s slowed) Reduce(ctx context.Context, votes []float32) (time.Duration, err
 	return busy + s.by, err
 }
 
-// A slow all-reduce shows as communication, and as nothing else.
+// The time of a slow all-reduce counts as communication only.
 func TestSlowReductionIsCommunication(t *testing.T) {
 	const by = 400 * time.Millisecond // more than a busy machine adds to a step
 	medians := func(slow bool) (compute, communication, wait float64) {
@@ -511,7 +511,7 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// All the ways of ending a run.
+// Each case ends a run by another limit.
 func TestLimits(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -543,7 +543,7 @@ func TestLimits(t *testing.T) {
 			if n := len(list[0].of("evaluation")); stop.Status != metrics.StopDone || !test.check(stop.Steps, stop.Epochs, n) {
 				t.Errorf("%+v, %d evaluations", stop, n)
 			}
-			// What was trained of the last epoch has its gradients, too.
+			// The gradients of an incomplete last epoch are recorded, too.
 			recorded := 0
 			for _, e := range list[1].of("gradients") {
 				for _, n := range e.Gradients.Steps {
@@ -613,7 +613,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// One rank's failure is everybody's, and says whose it was.
+// If one rank fails, all ranks fail, and their errors name it.
 func TestOneRankFails(t *testing.T) {
 	p := point("cnn", 3, 4)
 	list := runRanks(t, p, 3, func(r int, p *study.Point, _ *world.World, _ *Options) context.Context {

@@ -17,7 +17,7 @@ import (
 // An output is a tensor of an answer.
 type output struct {
 	oip.Port
-	numbers []float64 // of floating-point types
+	numbers []float64 // values of floating-point types
 	exact   []string  // elements of all other types, as text
 }
 

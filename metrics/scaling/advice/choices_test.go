@@ -144,7 +144,7 @@ var questions = []question{
 type choices struct {
 	asked, answered, good, ofAll, broken, farther, fartherKept int
 	inside                                                     calibration
-	beyond                                                     calibration // of the condition that no new limit appears
+	beyond                                                     calibration // calibration of the stated condition that no new limit appears
 }
 
 // A calibration compares the stated probabilities of meeting a limit with how often it is met: over

@@ -84,7 +84,7 @@ func TestUnknownKernels(t *testing.T) {
 	}
 }
 
-// An image that the dense kernels cannot take is refused, not computed wrongly.
+// An image size that the dense kernels do not support is refused.
 func TestInputsThatAreNotAMultiple(t *testing.T) {
 	_, err := New(Options{Model: "mlp", Batch: 1, GlobalBatch: 1, Height: 5, Width: 5, Channels: 3, Classes: 2}, alone(t))
 	if err == nil || !strings.Contains(err.Error(), "5×5×3") || !strings.Contains(err.Error(), "multiple of 16") {
@@ -159,8 +159,8 @@ func TestModelGradient(t *testing.T) {
 	}
 }
 
-// The backward pass says which gradients are final, from the end of the flat
-// buffer to its beginning, and what it has named does not change any more.
+// The backward pass reports final gradients from the end of the flat buffer to its beginning,
+// and does not change them afterwards.
 func TestBackwardNamesFinalGradients(t *testing.T) {
 	for _, name := range netspec.Names() {
 		e := newEngine(t, Options{Model: name, Batch: 2, Height: 8, Width: 8, Threads: 2})
@@ -237,7 +237,7 @@ func TestDeterministic(t *testing.T) {
 	}
 }
 
-// Whatever a step needs is there before the first.
+// All memory is allocated before the first step.
 func TestStepDoesNotAllocate(t *testing.T) {
 	for _, model := range []string{"resnet20", "cnn", "mlp"} {
 		for _, threads := range []int{1, 2} {

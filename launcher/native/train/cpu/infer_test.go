@@ -11,8 +11,8 @@ import (
 	"github.com/scalebench/scalebench/launcher/native/train/netspec"
 )
 
-// trained is an engine after some steps, so that its statistics are not those that it
-// began with.
+// trained returns an engine after some steps, so that its statistics differ from the initial
+// ones.
 func trained(t *testing.T, name, kernels string, batch int) *Engine {
 	t.Helper()
 	e := newEngine(t, Options{Model: name, Batch: batch, Seed: 3, Threads: 2, Kernels: kernels})

@@ -21,7 +21,7 @@ func (n *network) readout(in *unit) *tensor {
 	return r.out
 }
 
-// lines calls f with where each line of an image begins, padded and not.
+// lines calls f with the start of each line of an image, with and without padding.
 func (r *readout) lines(f func(padded, dense, length int)) {
 	s := r.in.out
 	_, line := padded(s)
@@ -249,9 +249,9 @@ func (r *rig) compare(t *testing.T, what string, x, gradient []float32) {
 	}
 }
 
-// Normalised values have mean 0 and variance 1, however far from 0 they were; the
-// running averages move a tenth of the way to the batch's statistics, and
-// evaluation uses them.
+// Normalised values have mean 0 and variance 1, also if the inputs are far from 0. The running
+// averages move by a tenth towards the batch's statistics, and evaluation
+// uses them.
 func TestNormStatistics(t *testing.T) {
 	for _, kernels := range simd.Sets() {
 		t.Run(kernels.Name(), func(t *testing.T) {

@@ -14,12 +14,12 @@ import (
 	"github.com/scalebench/scalebench/launcher/native/train/cpu/simd"
 )
 
-// Each layer of a model gives what it gives in PyTorch, from the same weights on
-// the same images, and so do its gradients; PyTorch computes in double precision.
+// The outputs and gradients of each layer equal PyTorch's for the same weights and images;
+// PyTorch computes in double precision.
 //
-// Distances are relative to the layer's norm. In the deepest model some input of a
-// ReLU falls on its other side by single precision's rounding, which moves all
-// gradients before it; a layer that is wrong is off by as much as its norm.
+// Distances are relative to the layer's norm. In the deepest model, single precision's rounding
+// changes the sign of some input of a ReLU, which affects all gradients before it. The error of
+// a wrong layer is as large as its norm.
 func TestLayersAsPyTorch(t *testing.T) {
 	const batch, outputTolerance = 8, 1e-5
 	for model, gradientTolerance := range map[string]float64{"resnet20": 1e-5, "resnet44": 2e-2, "cnn": 1e-5, "mlp": 1e-5} {

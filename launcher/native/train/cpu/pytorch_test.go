@@ -26,7 +26,7 @@ import (
 // debianPython has PyTorch from Debian's python3-torch.
 const debianPython = "/usr/bin/python3"
 
-// A recipe is a training that both sides do, from equal weights on equal batches.
+// A recipe is a training that both sides run, from equal weights on equal batches.
 type recipe struct {
 	Model       string    `json:"model"`
 	Rates       []float64 `json:"rates"` // of each step
@@ -43,7 +43,7 @@ type recipe struct {
 type outcome struct {
 	parameters, statistics []float32
 	losses                 []float64 // mean of each step over this rank's batch
-	// Of the first batch, after the steps and with averaged statistics.
+	// Results on the first batch, after the steps and with averaged statistics.
 	loss    float64
 	correct int
 }
@@ -95,8 +95,8 @@ func threeSteps(model string) recipe {
 	return recipe{Model: model, Rates: []float64{0.0005, 0.0025, 0.001}, Momentum: 0.9, WeightDecay: 0.5, Beta1: 0.8, Beta2: 0.99, Epsilon: 0.2}
 }
 
-// compare holds what another framework came to against the native trainer. The
-// parameters started elsewhere, or the comparison says nothing.
+// compare compares another framework's results with the native trainer's. It also checks that
+// the parameters have changed, because otherwise the comparison would be meaningless.
 func compare(t *testing.T, start []float32, native, other []outcome) {
 	t.Helper()
 	const tolerance = 1e-4
@@ -121,8 +121,8 @@ func compare(t *testing.T, start []float32, native, other []outcome) {
 	}
 }
 
-// nativeSteps makes the steps natively, on batches that it writes into dir with
-// the starting weights.
+// nativeSteps runs the steps with the native trainer, and writes the batches and the initial
+// weights into dir.
 func nativeSteps(t *testing.T, s recipe, dir string, ranks, batch int) (start []float32, list []outcome) {
 	t.Helper()
 	text, err := json.Marshal(s)
@@ -223,8 +223,8 @@ func (s recipe) run(e *Engine, dir string, rank int) (o outcome, err error) {
 	return o, os.WriteFile(filepath.Join(dir, fmt.Sprintf("labels-%d.u8", rank)), allLabels, 0o600)
 }
 
-// pytorchSteps makes the steps of dir by a PyTorch program's trainer, each rank a
-// process.
+// pytorchSteps runs the steps in dir with a PyTorch program's trainer, with one process per
+// rank.
 func pytorchSteps(t *testing.T, python, module string, s recipe, dir string, ranks int) []outcome {
 	t.Helper()
 	port, err := world.FreePort(net.IPv4(127, 0, 0, 1))
@@ -236,8 +236,8 @@ func pytorchSteps(t *testing.T, python, module string, s recipe, dir string, ran
 	})
 }
 
-// elsewhere starts so many processes, which make the steps of dir, and reads
-// where each rank is after them.
+// elsewhere starts processes that run the steps in dir, and reads the state of each rank
+// afterwards.
 func elsewhere(t *testing.T, s recipe, dir string, ranks, processes int, start func(rank int) *exec.Cmd) []outcome {
 	t.Helper()
 	programs, err := filepath.Abs("../../../framework/programs")

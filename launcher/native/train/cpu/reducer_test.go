@@ -64,7 +64,7 @@ func TestBucketCuts(t *testing.T) {
 	}
 }
 
-// contents returns what a rank puts into its buffer in a step.
+// contents returns the values of a rank's buffer in a step.
 func contents(rank, step, n int) []float32 {
 	random := rand.New(rand.NewPCG(uint64(rank), uint64(step)))
 	list := make([]float32, n)
@@ -74,9 +74,9 @@ func contents(rank, step, n int) []float32 {
 	return list
 }
 
-// Gradients that are written as a backward pass does, from the end and while
-// others are already being reduced, end as the sums over all ranks, with the
-// same bits on all of them; so do the votes. Two ranks get the bits of a
+// Gradients are written from the end of the buffer, as in a backward pass, while earlier ones are
+// already being reduced. They become the sums over all ranks, with the same bits on each rank;
+// so do the votes. With two ranks, the bits equal those of a
 // reduction without buckets, since a + b is b + a.
 func TestReducerSums(t *testing.T) {
 	const votes, n, steps = 4, 10_000, 5
@@ -136,7 +136,7 @@ func TestReducerSums(t *testing.T) {
 	}
 }
 
-// Where ranks share memory, where the cuts are changes no bit.
+// If ranks share memory, the bucket cuts do not change any bit.
 func TestCutsChangeNoBit(t *testing.T) {
 	const n = 5000
 	var results [][]float32
@@ -194,7 +194,7 @@ func TestReducerOverlaps(t *testing.T) {
 	})
 }
 
-// A peer that gives up while buckets are in flight is the step's failure.
+// If a peer gives up while buckets are in flight, the step fails.
 func TestReducerFails(t *testing.T) {
 	ranks(t, 2, func(rank int, g *collective.Group) {
 		if rank == 1 {

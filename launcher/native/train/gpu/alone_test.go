@@ -11,8 +11,8 @@ import (
 	"github.com/scalebench/scalebench/launcher/gpucheck/suite"
 )
 
-// One rank trains without NCCL, to the CPU engine's parameters, and its figures say
-// what they are of; two ranks cannot, and say what is missing.
+// One rank trains without NCCL and gets the CPU engine's parameters; its results are marked as
+// the fake's. Two ranks cannot train, and report what is missing.
 func TestAloneWithoutNCCL(t *testing.T) {
 	without := append(slices.Clone(doubles), nccl.Variable+"=/nowhere/libnccl.so.2")
 	p := suite.Point("cnn", 1, 6)

@@ -38,8 +38,8 @@ func callsOf(t *testing.T, file string) (list []call) {
 	return list
 }
 
-// stepsOf cuts the calls of a training up before each batch's copy to the device: a
-// copy that nothing waits for, on the stream that computes.
+// stepsOf splits the calls of a training before each batch's copy to the device, which is an
+// asynchronous copy on the computing stream.
 func stepsOf(list []call, compute int) (steps [][]call) {
 	for i, c := range list {
 		begins := c.name == "cuMemcpyHtoDAsync_v2" && c.stream == compute && i+1 < len(list) && list[i+1].name != "cuStreamSynchronize"
@@ -53,10 +53,10 @@ func stepsOf(list []call, compute int) (steps [][]call) {
 	return steps
 }
 
-// A step allocates nothing and waits for nothing before all of the pass is on its
-// streams. Buckets of gradients are reduced on a stream of their own, each behind an
-// event of the stream that computes, the first while there is still much of the
-// backward pass to ask for; and nothing that computes waits for a reduction.
+// A step allocates nothing, and does not wait before the whole pass is enqueued. Buckets of
+// gradients are reduced on a separate stream, each after an event of the computing stream. The
+// first reduction is enqueued long before the end of the backward pass, and no computation waits
+// for a reduction.
 func TestCallsOfAStep(t *testing.T) {
 	allowed := []string{"cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2", "cuLaunchKernel", "cublasGemmEx", "cuGraphLaunch",
 		"cuEventRecord", "cuStreamWaitEvent", "cuEventQuery", "cuStreamQuery", "cuEventElapsedTime", "ncclAllReduce"}
@@ -88,8 +88,8 @@ func TestCallsOfAStep(t *testing.T) {
 				if len(steps) < 6 {
 					t.Fatalf("rank %d: %d steps", r, len(steps))
 				}
-				// In the first two libraries are loaded and graphs made; the last is followed
-				// by the end of the epoch.
+				// The first two steps also load libraries and create graphs; the last one is followed by
+				// the end of the epoch.
 				for i, s := range steps[2:5] {
 					if err := checkStep(s, compute, test.buckets, allowed); err != nil {
 						t.Errorf("rank %d, step %d: %v\n%v", r, i+3, err, s)
@@ -124,7 +124,7 @@ func checkStep(s []call, compute, buckets int, allowed []string) error {
 			lastOfPass = i
 		}
 	}
-	// After the pass the host only waits, and has the optimiser make its step.
+	// After the pass, the host only waits and enqueues the optimiser's step.
 	after := slices.DeleteFunc(slices.Clone(s[waits:]), func(c call) bool { return !computes(c) })
 	if last := s[len(s)-1]; lastOfPass < 0 || len(after) != 1 || after[0] != last || last.name != "cuLaunchKernel" {
 		return fmt.Errorf("after it began to wait it computes %v; want one kernel, at its end", after)
@@ -148,7 +148,7 @@ func checkStep(s []call, compute, buckets int, allowed []string) error {
 		if wait < 1 || s[wait].name != "cuStreamWaitEvent" || s[wait-1] != (call{"cuEventRecord", compute, s[wait].event}) {
 			return fmt.Errorf("reduction %d waits for no event of what computes", reductions)
 		}
-		// By the device's clock: an event on either side of it.
+		// It is timed on the device, by an event before and one after it.
 		if left, right := s[i-1], s[i+1]; left.name != "cuEventRecord" || right.name != "cuEventRecord" || left.stream != c.stream || right.stream != c.stream {
 			return fmt.Errorf("reduction %d is between %v and %v", reductions, left, right)
 		}
@@ -159,9 +159,9 @@ func checkStep(s []call, compute, buckets int, allowed []string) error {
 	return nil
 }
 
-// Reductions that take longer are communication, by the device's clock, and what of the
-// last one comes after the pass is neither computing nor waiting for data. Only least
-// times are looked at: a busy machine makes all of them longer.
+// Slow reductions count as communication, measured on the device. The part of the last one that
+// exceeds the pass counts neither as computing nor as waiting for data. Only minimum times are
+// checked, because a busy machine makes all of them longer.
 func TestSlowReductionIsCommunication(t *testing.T) {
 	const delay, buckets = 0.03, 5 // s, of each reduction; of mlp
 	p := suite.Point("mlp", 2, 1)

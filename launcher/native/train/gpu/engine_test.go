@@ -47,7 +47,7 @@ func TestMain(m *testing.M) {
 // doubles is an environment in which the fakes are found as CUDA, cuBLAS and NCCL.
 var doubles []string
 
-// run starts every rank of p with environment, and single ones with own.
+// run starts every rank of p with environment, and adds own for single ranks.
 func run(t *testing.T, p study.Point, timeout time.Duration, environment []string, own map[int][]string, during func(ranks []*exec.Cmd, files []string)) ([]suite.Outcome, *netspec.Trained) {
 	t.Helper()
 	return suite.Start{Command: os.Args[:1], Timeout: timeout, Environment: environment, Own: own, During: during}.Run(t, p)
@@ -66,7 +66,7 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-// A point that cannot be trained is refused before a GPU is looked for.
+// A point that cannot be trained is refused before GPUs are searched.
 func TestRefusals(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -171,8 +171,8 @@ func TestFailures(t *testing.T) {
 	for _, test := range []struct {
 		name        string
 		environment string // of rank 1
-		own         string // what rank 1 says; "": nothing that it could
-		others      string // what rank 0 says
+		own         string // text in rank 1's error; "": rank 1 cannot report one
+		others      string // text in rank 0's error
 	}{
 		{"out of memory", "CUDA_DOUBLE_OUT_OF_MEMORY=1", "of GPU memory", "of GPU memory"},
 		{"a launch", "CUDA_DOUBLE_LAUNCH_ERROR=60", "kernel ", "rank 1 gave up: "},
@@ -220,7 +220,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// awaitSteps waits until a rank has reported some.
+// awaitSteps waits until a rank has reported steps.
 func awaitSteps(t *testing.T, file string) {
 	t.Helper()
 	for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {

@@ -11,7 +11,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/gpucheck/suite"
 )
 
-// Three steps on the fakes are PyTorch's on this machine's CPUs.
+// Three steps on the fakes give the same results as PyTorch on this machine's CPUs.
 func TestStepsAsPyTorch(t *testing.T) {
 	for _, variable := range append(doubles, gpucheck.PythonVariable+"=/usr/bin/python3") {
 		name, value, _ := strings.Cut(variable, "=")
