@@ -11,7 +11,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/gpucheck"
 )
 
-// Where a step's time goes adds up to the step. The CNN has three convolutions and a
+// The parts of a step's time add up to the step. The CNN has three convolutions and a
 // dense layer: four products forward, four for their weights, and three for inputs,
 // since the image needs no gradient.
 func TestGPUStepTime(t *testing.T) {
@@ -53,7 +53,7 @@ func TestGPUStepTime(t *testing.T) {
 	}
 }
 
-// The list names each check once, and says how long it takes.
+// The list has each check once, with its duration.
 func TestGPUChecks(t *testing.T) {
 	out, complaint, err := withDouble(t, nil, "checks")
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/extract"
 )
 
-// A study is checked without linking the benchmark; the list of operations must
-// be the benchmark's.
+// Studies are checked without linking the benchmark, so their list of operations must equal the
+// benchmark's.
 func TestCollectiveOps(t *testing.T) {
 	var ops []string
 	for _, op := range collective.Ops {
@@ -27,7 +27,7 @@ func TestCollectiveOps(t *testing.T) {
 	}
 }
 
-// A kind of workload is run by the command of its name.
+// Each kind of workload has a worker command with its name.
 func TestEveryKindHasItsCommand(t *testing.T) {
 	var out, complaint bytes.Buffer
 	for _, kind := range study.Kinds() {
@@ -38,7 +38,7 @@ func TestEveryKindHasItsCommand(t *testing.T) {
 	}
 }
 
-// byHand runs the benchmark with three ranks, which are processes of their own.
+// byHand runs the benchmark by hand, with three ranks in separate processes.
 func byHand(t *testing.T, arguments ...string) (out, complaint string, code int) {
 	t.Helper()
 	t.Setenv("SCALEBENCH_TEST_AS_WORKER", "1")
@@ -76,8 +76,8 @@ func TestCollectiveByHand(t *testing.T) {
 	}
 }
 
-// The table is read by what reads nccl-tests' logs, and gives what the events
-// say.
+// The reader of nccl-tests' logs reads the printed table, and gives the same values as the
+// events.
 func TestCollectiveTableIsNCCLTests(t *testing.T) {
 	out, complaint, code := byHand(t, "--ops", "all_reduce", "--backend", "tcp")
 	if code != 0 {

@@ -14,9 +14,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/clean"
 )
 
-// By hand: a closed and an open loop over a service that takes 5 ms and gives one
-// wrong answer in ten. Of a machine that is busy only what does not depend on its
-// speed is looked at.
+// The load command runs a closed and an open loop against a service that takes 5 ms and gives one
+// wrong answer in ten. Only results that do not depend on the machine's speed are
+// checked.
 func TestLoadByHand(t *testing.T) {
 	body := filepath.Join(t.TempDir(), "body.json")
 	if err := os.WriteFile(body, []byte(`{"x": 1}`), 0o600); err != nil {
@@ -72,8 +72,8 @@ func TestLoadByHand(t *testing.T) {
 	}
 }
 
-// A service that answers no request right is an error, which names its loads and the
-// first answer; one wrong answer in ten is a remark.
+// If a service answers no request correctly, the error names the loads and the first answer. One
+// wrong answer in ten only causes a remark.
 func TestLoadFails(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "no such model", http.StatusNotFound)
@@ -93,8 +93,8 @@ func TestLoadFails(t *testing.T) {
 	}
 }
 
-// What a server says steers no terminal, neither in the error nor in the rows, and a
-// secret in it is left out.
+// A server's text has no control characters, neither in the error nor in the rows, and secrets in
+// it are hidden.
 func TestLoadOfHostileServer(t *testing.T) {
 	hostile := "\x1b]0;owned\a\u202ecod.exe\u009b2J token=Zq8x7Kd92LmP4vTs61Wn"
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

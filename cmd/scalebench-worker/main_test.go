@@ -30,8 +30,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// scalebench checks a study without linking the trainer; its list of models
-// must be the trainer's.
+// scalebench checks studies without linking the trainer, so its list of models must equal the
+// trainer's.
 func TestNativeModels(t *testing.T) {
 	trainer, known := slices.Sorted(slices.Values(train.Models())), slices.Sorted(slices.Values(framework.NativeModels))
 	if !slices.Equal(trainer, known) {
@@ -148,7 +148,7 @@ func TestSupervise(t *testing.T) {
 	if stop := ranks[len(ranks)-1].Stop; stop == nil || stop.Status != metrics.StopDone || stop.Epochs != 1 {
 		t.Errorf("the rank's last event is %+v", ranks[len(ranks)-1])
 	}
-	// A second process in the same place is refused, and what is there stays.
+	// A second process for the same rank is refused, and the existing files stay unchanged.
 	out, err := supervisor(t, dir).CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "another process has rank 0") {
 		t.Errorf("a second supervisor: %v\n%s", err, out)
@@ -158,8 +158,8 @@ func TestSupervise(t *testing.T) {
 	}
 }
 
-// A signal to the supervisor reaches the program, which ends in order: what was
-// measured is kept, and both files say why.
+// A signal to the supervisor reaches the program, which ends regularly: the measurements are
+// kept, and both event files have the reason.
 func TestSuperviseSignal(t *testing.T) {
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGUSR1} {
 		dir := runFolder(t, 100_000)
@@ -194,7 +194,7 @@ func TestSuperviseSignal(t *testing.T) {
 	}
 }
 
-// A program that fails leaves its reason, and the supervisor its code.
+// A failing program's reason and exit code are recorded.
 func TestSuperviseFailure(t *testing.T) {
 	dir := runFolder(t, 1)
 	point, err := os.ReadFile(dir.Point())

@@ -61,7 +61,7 @@ func request(t *testing.T, images int, value float32) []byte {
 	return body
 }
 
-// logits reads an answer's.
+// logits returns the logits in an answer.
 func logits(t *testing.T, answer *http.Response) (list []float32) {
 	t.Helper()
 	defer answer.Body.Close()
@@ -167,7 +167,7 @@ func TestModelServerRefuses(t *testing.T) {
 	}
 }
 
-// A model that a training saved is served as it was evaluated.
+// A model that a training saved gives the same results when served as in its evaluation.
 func TestModelServerServesATrainedModel(t *testing.T) {
 	dir := runFolder(t, 1)
 	point, err := worker.LoadPoint(dir)

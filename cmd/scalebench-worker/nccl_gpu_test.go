@@ -63,8 +63,8 @@ func TestGPUProbe(t *testing.T) {
 	}
 }
 
-// The collective benchmark through the double: right sums pass, a wrong one ends
-// it, and the table says what it is of.
+// The collective benchmark runs on the fake: correct sums pass, a wrong one ends it, and the
+// table is marked as the fake's.
 func TestGPUCollective(t *testing.T) {
 	args := []string{"collective", "--ranks", "2", "--backend", "nccl", "--max", "64K", "--iterations", "2", "--warmup", "1"}
 	out, complaint, err := withDouble(t, []string{"CUDA_DOUBLE_GPUS=2"}, args...)
@@ -74,8 +74,8 @@ func TestGPUCollective(t *testing.T) {
 	if out, complaint, err = withDouble(t, []string{"SCALEBENCH_SHARE_GPU=1"}, args...); err != nil || !strings.Contains(out, "ranks share a GPU, not performance") {
 		t.Errorf("%v %s\n%.300s", err, complaint, out)
 	}
-	// Of each size: one to warm up, two that are timed, and the one that is
-	// checked; out of place comes first.
+	// Each size has one warm-up, two timed iterations and one checked iteration; out of place comes
+	// first.
 	_, complaint, err = withDouble(t, []string{"CUDA_DOUBLE_GPUS=2", "NCCL_DOUBLE_CORRUPT=4"}, args...)
 	if err == nil || !strings.Contains(complaint, "all_reduce of 8 bytes") {
 		t.Errorf("a wrong sum: %v %s", err, complaint)
@@ -114,8 +114,8 @@ func ofStudy(t *testing.T, text string) rundir.Folder {
 	return dir
 }
 
-// runTwo runs both ranks of the folder's point, on one GPU of the double, and returns
-// the doubts and the versions that they wrote down.
+// runTwo runs both ranks of the folder's point on one GPU of the fake, and returns the warnings
+// and versions that they recorded.
 func runTwo(t *testing.T, dir rundir.Folder, command string) (doubts []string, versions map[string]string) {
 	t.Helper()
 	port, err := world.FreePort(net.IPv4(127, 0, 0, 1))
@@ -143,8 +143,8 @@ func runTwo(t *testing.T, dir rundir.Folder, command string) (doubts []string, v
 	return doubts, versions
 }
 
-// In a run of a study the doubts are events, which every table and figure of the
-// run's numbers then shows.
+// A study's run records the warnings as events, so that every table and figure shows
+// them.
 func TestGPUTimingCaveatsAreStored(t *testing.T) {
 	dir := ofStudy(t, "[workload]\nkind = \"collective\"\nbackend = \"nccl\"\nmax_bytes = 64\niterations = 1\n")
 	doubts, versions := runTwo(t, dir, "collective")
@@ -153,7 +153,7 @@ func TestGPUTimingCaveatsAreStored(t *testing.T) {
 	}
 }
 
-// The trainer on GPUs, as a study asks for it.
+// A study's training on GPUs.
 func TestGPUTraining(t *testing.T) {
 	dir := ofStudy(t, "[workload]\nmodel = \"cnn\"\nprecision = \"tf32\"\nbatch = 2\nmax_steps = 3\n[data]\nkind = \"synthetic\"\ntrain_samples = 16\ntest_samples = 4\n")
 	doubts, versions := runTwo(t, dir, "train")

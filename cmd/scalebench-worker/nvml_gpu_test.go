@@ -13,7 +13,7 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// The GPU variant's sampler reads a double's GPUs, and says that it is one.
+// The sampler of the GPU variant reads the fake's GPUs, and marks them as a fake's.
 func TestGPUSampled(t *testing.T) {
 	dir := runFolder(t, 1)
 	if err := os.WriteFile(dir.Attempt(), []byte(`{"sample_every":"100ms"}`), 0o600); err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/world"
 )
 
-// A study knows the formats that the pipeline has.
+// A study accepts exactly the formats that the pipeline has.
 func TestPreprocessFormats(t *testing.T) {
 	want := slices.Sorted(slices.Values(study.PreprocessFormats))
 	if got := preprocess.Formats(); !slices.Equal(got, want) {
@@ -29,8 +29,8 @@ func TestPreprocessFormats(t *testing.T) {
 	}
 }
 
-// What a model learns from the samples while they are prepared is, bit for bit, what it
-// learns from the same batches put together afterwards.
+// Training on samples while they are prepared gives, bit for bit, the same model as training on
+// the same batches afterwards.
 func TestTrainsOnPreparedSamples(t *testing.T) {
 	const size = 4
 	dir := t.TempDir()
@@ -66,7 +66,7 @@ func TestTrainsOnPreparedSamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	learnt, err := training.End()
-	if err != nil || learnt.Steps != 3 || learnt.Samples != 12 { // 2 of 14 make no batch
+	if err != nil || learnt.Steps != 3 || learnt.Samples != 12 { // the last 2 of 14 do not fill a batch
 		t.Fatalf("%+v, %v", learnt, err)
 	}
 	after, loss := learner(), 0.0

@@ -18,7 +18,7 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// A peer is one process of "scalebench-worker train" and what it was told.
+// A peer is one process of "scalebench-worker train" and its settings.
 type peer struct {
 	dir    rundir.Folder
 	world  world.World
@@ -103,11 +103,11 @@ func (p *peer) refused(t *testing.T, want string, within time.Duration) {
 	}
 }
 
-// Ranks that do not belong together find out at the rendezvous, both of them,
-// and say why.
+// Ranks of different runs refuse each other at the rendezvous, and both report
+// why.
 func TestWrongPeers(t *testing.T) {
-	// Patience is long enough for both to begin on a busy machine; slack, for what
-	// needs no patience, is half of the longest.
+	// patience is long enough for both to start on a busy machine. slack is the limit for cases that
+	// need no waiting, half of the longest timeout.
 	const patience, slack = 10 * time.Second, 30 * time.Second
 	t.Run("another nonce", func(t *testing.T) {
 		t.Parallel()

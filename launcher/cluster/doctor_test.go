@@ -294,7 +294,7 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// One line per kind of advice, in the order of the findings.
+// Each kind of advice has one line, in the order of the findings.
 func TestAdvice(t *testing.T) {
 	got := Advice([]Finding{
 		{Check: "worker", Subject: "/w", Advice: "build it"},

@@ -125,7 +125,7 @@ func TestWriteAccounts(t *testing.T) {
 	}
 }
 
-// For any description the file is valid and names no partition that is not up in the cluster.
+// For any description, the file is valid and names only partitions that are up in the cluster.
 func FuzzWrite(f *testing.F) {
 	partitions, nodes := recorded(f)
 	f.Add(partitions, nodes, "bench")

@@ -93,7 +93,7 @@ func TestPass(t *testing.T) {
 	}
 }
 
-// The stages of a thread add up to its whole time: what one does not have, another has.
+// The stages of a thread add up to its whole time: each moment belongs to exactly one stage.
 func TestStagesAddUp(t *testing.T) {
 	w := startWatch(List)
 	begun, cpu := w.wall, w.cpu
@@ -115,7 +115,7 @@ func TestStagesAddUp(t *testing.T) {
 	}
 }
 
-// The file and what is wrong with it are said; nothing is left open or running.
+// The error names the file and its fault; no file stays open, and no thread keeps running.
 func TestPassFails(t *testing.T) {
 	files := source(t)
 	if err := os.WriteFile(files[2].Path, []byte("no picture"), 0o600); err != nil {
@@ -149,7 +149,7 @@ func TestFind(t *testing.T) {
 	if _, err := Find(t.Context(), "gif", Folder(dir)); err == nil || !strings.Contains(err.Error(), "valid: ") {
 		t.Error(err)
 	}
-	// What another process is still making is not there yet.
+	// Data that another process is still generating does not count as existing.
 	half := filepath.Join(dir, beingMade+"1", "content")
 	if err := errors.Join(os.MkdirAll(half, 0o700), os.WriteFile(filepath.Join(half, "half.jpg"), nil, 0o600)); err != nil {
 		t.Fatal(err)
@@ -160,7 +160,7 @@ func TestFind(t *testing.T) {
 	if err := os.RemoveAll(filepath.Dir(half)); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // the second finds the first's
+	for range 2 { // the second call finds the first one's files
 		if err := Generate("jpeg", dir, 3, 1); err != nil {
 			t.Fatal(err)
 		}

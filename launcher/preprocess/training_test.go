@@ -16,7 +16,7 @@ import (
 type learner struct {
 	each    time.Duration
 	fails   error
-	most    int // steps that the other ranks have data for; 0: any number
+	most    int // number of steps for which the other ranks have data; 0: any
 	batches [][]float32
 	classes []byte
 }
@@ -32,8 +32,8 @@ func (l *learner) Step(_ context.Context, images []float32, classes []byte) (flo
 	return 2 * float64(len(classes)), l.fails
 }
 
-// feed hands over so many samples of one point, one each so often. The i-th is red i,
-// green i + 0.25, blue i + 0.5, of class i.
+// feed passes n samples of one pixel to the trainer, one per interval each. Sample i has red i,
+// green i + 0.25, blue i + 0.5, and class i.
 func feed(t *testing.T, l *learner, size, n int, each time.Duration) (Learnt, error) {
 	t.Helper()
 	training, ctx := StartTraining(t.Context(), l, 3, size)
@@ -93,7 +93,7 @@ func TestTrainingBatches(t *testing.T) {
 	})
 }
 
-// What other ranks have no batch for is not learnt from, and no thread waits for ever.
+// If other ranks have no batch left, the rest is not trained on, and no thread waits forever.
 // A step that fails ends the pass with its error.
 func TestTrainingEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -107,7 +107,7 @@ func TestTrainingEnds(t *testing.T) {
 	})
 }
 
-// The class of an image is its folder's place among all; made ones have ten.
+// The class of an image is the index of its folder; generated images have ten classes.
 func TestClasses(t *testing.T) {
 	dir := t.TempDir()
 	if err := GenerateClasses("jpeg", dir, 11, 1); err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// bytesOf makes so many that no one else has.
+// bytesOf returns n bytes that differ at each call.
 func bytesOf(n int) []byte {
 	content := make([]byte, n)
 	_, _ = rand.NewChaCha8([32]byte{byte(n)}).Read(content)
@@ -48,14 +48,14 @@ func left(t *testing.T, endpoint string) (objects []File, uploads int) {
 		t.Fatal(err)
 	}
 	list, err := s.core.ListMultipartUploads(t.Context(), "samples", "", "", "", "", 1000)
-	if err != nil && minio.ToErrorResponse(err).Code != minio.NoSuchUpload { // as gofakes3 says that there is none
+	if err != nil && minio.ToErrorResponse(err).Code != minio.NoSuchUpload { // gofakes3 reports "no uploads" this way
 		t.Fatal(err)
 	}
 	return objects, len(list.Uploads)
 }
 
-// What is written is there as it was, in one request, in parts, and in exactly
-// two; Clear removes it and nothing else.
+// Objects written in one request, in parts, and in exactly two parts are stored unchanged. Clear
+// removes them and nothing else.
 func TestWrite(t *testing.T) {
 	server := serve(t, nil)
 	s := open(t, "s3://samples/ready/run", access(server.URL))
@@ -84,7 +84,7 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// A pass writes to objects what it writes to files.
+// A pass writes the same content to objects as to files.
 func TestPassWrites(t *testing.T) {
 	server := serve(t, nil)
 	source := open(t, "s3://samples/images", access(server.URL))
@@ -128,7 +128,7 @@ func TestPassWrites(t *testing.T) {
 	}
 }
 
-// requests tells those about the object that is written from the others.
+// requests calls do for requests about the written object, with this method and query.
 func requests(method, query string, do func(http.ResponseWriter, *http.Request) bool) func(http.ResponseWriter, *http.Request) bool {
 	return func(w http.ResponseWriter, r *http.Request) bool {
 		return strings.HasSuffix(r.URL.Path, "/shard") && r.Method == method && strings.Contains(r.URL.RawQuery, query) && do(w, r)
@@ -199,7 +199,7 @@ func TestWriteFails(t *testing.T) {
 				t.Error(err)
 			}
 			objects, uploads := left(t, server.URL)
-			if name == "ended later" { // the store of this test has it still
+			if name == "ended later" { // the store of this test still has it
 				uploads = 0
 			}
 			if len(objects) != 0 || uploads != 0 {
@@ -209,7 +209,7 @@ func TestWriteFails(t *testing.T) {
 	}
 }
 
-// An upload is complete though the answer that says so got lost.
+// An upload is complete even if the answer that confirms it was lost.
 func TestLostAnswer(t *testing.T) {
 	var inner http.Handler
 	var lost atomic.Int64

@@ -158,7 +158,7 @@ func TestProcesses(t *testing.T) {
 		process(100, 7, "5", 200, 0, 10, 20, 1000, 10, ours),                                                             // a rank
 		process(101, 100, "6", 100, 0, 1, 2, 100, 1, "B=2\x00"),                                                          // its child, which has cleared its environment
 		process(102, 7, "7", 50, 0, 4, 4, 50, 5, ours),                                                                   // a second rank, with another supervisor
-		process(103, 7, "8", 9999, 0, 99, 99, 9999, 99, "SCALEBENCH_RUN=/runs/s/p-r1-a2\x00SCALEBENCH_SUPERVISOR=7\x00"), // of another run
+		process(103, 7, "8", 9999, 0, 99, 99, 9999, 99, "SCALEBENCH_RUN=/runs/s/p-r1-a2\x00SCALEBENCH_SUPERVISOR=7\x00"), // a process of another run
 		process(104, 1, "9", 9999, 0, 99, 99, 9999, 99, "SCALEBENCH_RUN=/runs/s/p-r1-a1\x00"),                            // a supervisor
 		map[string]string{"proc/105/stat": "105 (x", "proc/106/stat": "", "proc/meminfo": ""})
 	n := newNode(Options{Root: root, Marks: marks})

@@ -33,7 +33,7 @@ type GuardedListener struct {
 	failure  error      // the last time
 }
 
-// NewGuardedListener makes l, which Serve will close, a door for one purpose.
+// NewGuardedListener returns a listener on l for one purpose. Serve closes l.
 func NewGuardedListener(l net.Listener, nonce, purpose string) *GuardedListener {
 	return &GuardedListener{listener: l, nonce: nonce, purpose: purpose}
 }

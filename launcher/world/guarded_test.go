@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// Many times more strangers than a door holds at once, of every kind, do not keep a rank of the run
-// out, and the door never holds more than its limit.
+// Many more strangers of every kind than the listener's limit do not prevent a rank of the run from
+// connecting, and the listener never holds more connections than its limit.
 func TestGuardedListenerAmongStrangers(t *testing.T) {
 	l := listen(t)
 	d, entered := serve(t, l, nonce, purpose)
@@ -75,14 +75,14 @@ func TestGuardedListenerAndSlowStranger(t *testing.T) {
 	begin := time.Now()
 	for _, b := range newGreeting().encode() {
 		if _, err := c.Write([]byte{b}); err != nil {
-			return // hung up on
+			return // the listener closed the connection
 		}
 		time.Sleep(patience / 10)
 	}
 	t.Errorf("a stranger was heard for %v, want %v", time.Since(begin), patience)
 }
 
-// floodVariable makes the test program a door with few file descriptors.
+// floodVariable makes the test program a guarded listener with few file descriptors.
 const floodVariable = "HANDSHAKE_TEST_FLOOD"
 
 func TestMain(m *testing.M) {
@@ -118,8 +118,8 @@ func beFlooded() error {
 	return nil
 }
 
-// A door whose process is out of file descriptors recovers, admits the next rank, and reports the
-// cause.
+// A guarded listener whose process is out of file descriptors recovers, admits the next rank, and
+// reports the cause.
 func TestGuardedListenerOutOfDescriptors(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), floodVariable+"=1")

@@ -26,7 +26,7 @@ func listen(t testing.TB) net.Listener {
 	return l
 }
 
-// serve opens a door that hands on who has come in.
+// serve starts a guarded listener that passes on admitted connections.
 func serve(t testing.TB, l net.Listener, nonce, purpose string) (*GuardedListener, <-chan net.Conn) {
 	t.Helper()
 	entered := make(chan net.Conn, 100)
@@ -48,11 +48,11 @@ func connect(t testing.TB, l net.Listener) net.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	_ = c.SetDeadline(time.Now().Add(20 * time.Second)) // of a door that never hangs up
+	_ = c.SetDeadline(time.Now().Add(20 * time.Second)) // in case the listener never closes it
 	return c
 }
 
-// refused checks that the door hangs up without a welcome.
+// refused checks that the listener closes the connection without a welcome.
 func refused(t *testing.T, c net.Conn, entered <-chan net.Conn) {
 	t.Helper()
 	rest, err := io.ReadAll(c)
@@ -113,7 +113,7 @@ func TestBothProve(t *testing.T) {
 	}
 }
 
-// tap records what passes between a caller and a door through it.
+// tap forwards and records the bytes between a caller and a listener.
 type tap struct {
 	net.Conn
 	said, heard bytes.Buffer
@@ -198,14 +198,14 @@ func TestReflection(t *testing.T) {
 	if _, err := io.ReadFull(c, said); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Write(said[greetingBytes:]); err != nil { // the door's own proof
+	if _, err := c.Write(said[greetingBytes:]); err != nil { // the listener's own proof
 		t.Fatal(err)
 	}
 	refused(t, c, entered)
 }
 
-// Who passes everything on between a caller and the door that it wants is found
-// out by both.
+// A relay between a caller and a listener is detected by
+// both.
 func TestRelay(t *testing.T) {
 	l, squat := listen(t), listen(t)
 	_, entered := serve(t, l, nonce, purpose)
@@ -290,7 +290,7 @@ func TestDialThroughSquatter(t *testing.T) {
 				t.Errorf("%v, want %q", err, name)
 			}
 
-			// The squatter leaves, the door opens.
+			// The squatter stops, and the expected listener starts.
 			dialled := make(chan error, 1)
 			for len(called) > 0 {
 				<-called
@@ -355,8 +355,8 @@ func TestDialAfterSquatter(t *testing.T) {
 	}
 }
 
-// One who answered without the nonce is named, also when it breaks off later
-// calls, as it does when it ends.
+// A listener that answered without the nonce is named in the error, even if it breaks off later
+// calls because it ends.
 func TestDialWhileSquatterEnds(t *testing.T) {
 	l := listen(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -371,7 +371,7 @@ func TestDialWhileSquatterEnds(t *testing.T) {
 			case 0:
 				_, _ = c.Write(append(newGreeting().encode(), make([]byte, 32)...))
 				_, _ = io.Copy(io.Discard, c)
-			case 3: // two have been broken off
+			case 3: // two calls were broken off
 				cancel()
 			}
 			c.Close()

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Which evaluation decides about a target, and when it is reached.
+// Each case says which evaluation decides about a target, and when it is reached.
 func TestTargetsAndEvaluations(t *testing.T) {
 	accuracy := Accuracy(0.75)
 	loss := Target{Of: OfLoss, Value: 2, Better: Lower}
@@ -158,7 +158,7 @@ func TestUnitsOfSamples(t *testing.T) {
 	}
 }
 
-// A measure has values at its own coordinates, of which the axis is one.
+// A measure accepts values only at its own coordinates, one of which must be its axis.
 func TestHolds(t *testing.T) {
 	p95, err := Find(LatencyP95)
 	if err != nil {
@@ -203,7 +203,7 @@ func TestHolds(t *testing.T) {
 	}
 }
 
-// The words of a limit, at their edges.
+// Limits in text form, with values at the bounds.
 func TestEdgesOfLimits(t *testing.T) {
 	for text, want := range map[string]string{"p95=50ms": "p95=50ms", "errors=0 p95=1s": "p95=1s errors=0", "ttft_p95=1ns": "ttft_p95=1ns"} {
 		if l, err := ParseLimit(text); err != nil || l.String() != want {

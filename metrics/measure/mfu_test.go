@@ -99,8 +99,8 @@ func TestLongSequences(t *testing.T) {
 	}
 }
 
-// A tied embedding is also the output matrix: torchtitan keeps it, Hugging Face's
-// count loses it. GPT-2 has 124439808 scalars, 38597376 of them in the token
+// A tied embedding is also the output matrix. torchtitan's count includes it, Hugging Face's
+// does not. GPT-2 has 124439808 scalars, 38597376 of them in the token
 // embedding, 786432 in positions; attention is 12·12·768·1024 = 113246208.
 func TestTied(t *testing.T) {
 	for name, want := range map[string]float64{

@@ -43,7 +43,7 @@ func TestTarget(t *testing.T) {
 	}
 }
 
-// What a study may contain, and what is rejected.
+// Each case is a target in a study that is accepted or rejected.
 func TestReadTarget(t *testing.T) {
 	for _, c := range []struct {
 		in   any
@@ -66,8 +66,8 @@ func TestReadTarget(t *testing.T) {
 	}
 }
 
-// Among targets for one figure the hardest comes last, in either direction; accuracies
-// come after other figures.
+// Targets for one figure are sorted with the hardest last, in either direction; accuracies come
+// after other figures.
 func TestHarder(t *testing.T) {
 	list := []Target{Accuracy(0.9), {OfLoss, 2, Lower}, Accuracy(0.5), {OfLoss, 3, Lower}, {"bleu", 25, Higher}, {"bleu", 30, Higher}}
 	slices.SortFunc(list, Harder)

@@ -93,8 +93,8 @@ func TestEmptyTable(t *testing.T) {
 	}
 }
 
-// On a terminal the table keeps to its width by breaking text, and no letter
-// gets lost.
+// On a terminal, the table breaks text to fit the width, without losing
+// characters.
 func TestTableFitsTheTerminal(t *testing.T) {
 	tab := &Table{Columns: []Column{{Key: "point"}, {Key: "workers"}, {Key: "detail"}}}
 	detail := "srun: error: node 7 did not answer within three hundred seconds"
@@ -140,8 +140,8 @@ func TestNarrowTerminalLeavesColumnsOut(t *testing.T) {
 	}
 }
 
-// An optional column that no row has anything in is left out for people, and kept
-// for programs, which count on it.
+// An optional column that is empty in all rows is omitted for people, and kept for programs,
+// which rely on it.
 func TestEmptyColumns(t *testing.T) {
 	tab := &Table{Columns: []Column{{Key: "run"}, {Key: "job", Optional: true}, {Key: "reason", Optional: true}, {Key: "accuracy"}}}
 	tab.Add("a", nil, "", nil)
@@ -201,7 +201,7 @@ Measure next:
 	}
 }
 
-// Notes are broken at their blanks where the terminal ends, and no word is.
+// Notes are broken at spaces to fit the terminal; words are not broken.
 func TestNotesFitTheTerminal(t *testing.T) {
 	tab := &Table{Columns: []Column{{Key: "run"}, {Key: "nodes", Optional: true}}, Notes: []string{"Größe: as many workers as a node has, unless-somebody-says-otherwise."}}
 	tab.Add("a-run-1", 4)
@@ -233,8 +233,8 @@ func TestBoldOnlyOnTerminals(t *testing.T) {
 	}
 }
 
-// FuzzTable puts any text through every format: no format lets a terminal be
-// steered, CSV and JSON parse again, JSON without loss.
+// FuzzTable prints any text in every format: no output has control characters, CSV and JSON can
+// be parsed, and JSON loses nothing.
 func FuzzTable(f *testing.F) {
 	f.Add("plain", 1.5)
 	f.Add("\x1b[2J|`\"',\r\n=x", math.Inf(1))
@@ -245,7 +245,7 @@ func FuzzTable(f *testing.F) {
 		for _, format := range Formats {
 			got := printed(t, tab, format, Screen{Width: 40})
 			for _, r := range got {
-				// CSV may break a quoted field over lines, as the format has it.
+				// CSV allows line breaks in quoted fields.
 				if clean.Steers(r) && r != '\n' && (format != FormatCSV || r != '\t') {
 					t.Fatalf("%s lets %q through: %q", format, r, got)
 				}

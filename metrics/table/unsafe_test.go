@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// unsafe are characters on which a terminal, a page or a spreadsheet acts.
+// unsafe lists characters that have an effect on a terminal, a page or a spreadsheet.
 var unsafe = []string{"\x00", "\a", "\b", "\r", "\x1b", "\x7f", "\u0085", "\u009b", "\u061c", "\u200b", "\u200d", "\u200e", "\u2028", "\u2029",
 	"\u202a", "\u202e", "\u2060", "\u2066", "\u2069", "\ufeff", "\U000e0041"}
 
