@@ -43,7 +43,7 @@ type Record struct {
 	Python      string   `json:"python,omitempty"`
 	// Setting is the environment in which the site starts the program.
 	Setting    *metrics.Setting `json:"setting,omitempty"`
-	Pack       *Member          `json:"pack,omitempty"`       // the script that serves it together with others
+	Pack       *Member          `json:"pack,omitempty"`       // name of the script that runs it together with others
 	Allocation string           `json:"allocation,omitempty"` // id of the job whose nodes a local attempt uses
 	// SampleEvery is the interval at which its nodes are sampled; 0 means never.
 	SampleEvery study.Duration `json:"sample_every,omitzero"`

@@ -91,9 +91,9 @@ func (c *checker) gpu(ctx context.Context, o *outcome) error {
 		return fmt.Errorf("no usable GPU: %s (run this on a node with a GPU and NVIDIA's driver); other libraries: %s", n.DriverError, c.others())
 	case n.Devices == nil || *n.Devices < 1:
 		return fmt.Errorf("no usable GPU: the driver sees none; check CUDA_VISIBLE_DEVICES and the job's request; other libraries: %s", c.others())
-	case isDouble(n.GPU) && !c.Double:
+	case isFake(n.GPU) && !c.Double:
 		return usageError(fmt.Sprintf("the GPU is the test fake, %s; unset SCALEBENCH_CUDA, SCALEBENCH_CUBLAS and SCALEBENCH_NCCL, or give --double", n.GPU))
-	case c.Double && !isDouble(n.GPU):
+	case c.Double && !isFake(n.GPU):
 		return usageError(fmt.Sprintf("--double: %s is not the test fake; set SCALEBENCH_CUDA, SCALEBENCH_CUBLAS and SCALEBENCH_NCCL to it", n.GPU))
 	}
 	gpus := fmt.Sprintf("%d × %s", *c.facts.Devices, c.facts.GPU)
@@ -142,8 +142,8 @@ func (c *checker) occupants(ctx context.Context) (list []string) {
 	return list
 }
 
-// isDouble reports whether a GPU's name says that it is a test fake.
-func isDouble(name string) bool { return strings.HasPrefix(name, "DOUBLE") }
+// isFake reports whether a GPU's name says that it is a test fake.
+func isFake(name string) bool { return strings.HasPrefix(name, "DOUBLE") }
 
 // pytorch checks which PyTorch the interpreter has. The check can do without PyTorch,
 // but if the user named an interpreter, its PyTorch must work.
@@ -198,7 +198,7 @@ func (c *checker) cublas(_ context.Context, o *outcome) error {
 	switch {
 	case !ok:
 		return fmt.Errorf("%s probe says %q of cuBLAS; want its name and path", c.Worker, n.CuBLAS)
-	case isDouble(n.CuBLAS) != c.Double:
+	case isFake(n.CuBLAS) != c.Double:
 		return usageError(fmt.Sprintf("%s is %s; give --double for the test fakes of all libraries, and only for them (SCALEBENCH_CUBLAS)", path, name))
 	}
 	c.report.CuBLAS, c.cublasFile = strings.TrimPrefix(name, "cuBLAS "), path

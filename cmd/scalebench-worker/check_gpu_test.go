@@ -15,7 +15,7 @@ import (
 // dense layer: four products forward, four for their weights, and three for inputs,
 // since the image needs no gradient.
 func TestGPUStepTime(t *testing.T) {
-	out, complaint, err := withDouble(t, nil, "step-time", "--model", "cnn", "--batch", "3")
+	out, complaint, err := withFakes(t, nil, "step-time", "--model", "cnn", "--batch", "3")
 	if err != nil {
 		t.Fatal(err, complaint)
 	}
@@ -55,7 +55,7 @@ func TestGPUStepTime(t *testing.T) {
 
 // The list has each check once, with its duration.
 func TestGPUChecks(t *testing.T) {
-	out, complaint, err := withDouble(t, nil, "checks")
+	out, complaint, err := withFakes(t, nil, "checks")
 	if err != nil {
 		t.Fatal(err, complaint)
 	}

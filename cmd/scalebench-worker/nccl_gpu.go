@@ -52,7 +52,7 @@ func lookForNCCL() *probe.NCCL {
 	if l, err := nccl.Open(os.Getenv); err != nil {
 		found.Error = err.Error()
 	} else {
-		found.Name, found.Path, found.Double = l.String(), l.Path(), l.Double()
+		found.Name, found.Path, found.Double = l.String(), l.Path(), l.IsFake()
 	}
 	d, err := cuda.Open(os.Getenv)
 	if err == nil {

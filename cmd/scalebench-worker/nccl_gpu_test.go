@@ -24,8 +24,8 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// withDouble runs this binary as the worker, with the fake as its libraries.
-func withDouble(t *testing.T, environment []string, args ...string) (stdout, stderr string, err error) {
+// withFakes runs this binary as the worker, with the fake as its libraries.
+func withFakes(t *testing.T, environment []string, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	path, err := fake.BuildKernels(t.TempDir(), "libgpu-double.so", ptx.Source())
 	if err != nil {
@@ -40,7 +40,7 @@ func withDouble(t *testing.T, environment []string, args ...string) (stdout, std
 }
 
 func TestGPUProbe(t *testing.T) {
-	out, complaint, err := withDouble(t, []string{"CUDA_DOUBLE_GPUS=2"}, "probe")
+	out, complaint, err := withFakes(t, []string{"CUDA_DOUBLE_GPUS=2"}, "probe")
 	if err != nil {
 		t.Fatal(err, complaint)
 	}
@@ -52,7 +52,7 @@ func TestGPUProbe(t *testing.T) {
 	if n == nil || !n.Double || !strings.HasPrefix(n.Name, "DOUBLE of NCCL") || n.Devices == nil || *n.Devices != 2 || n.Driver != "12.4" || !strings.HasPrefix(n.CuBLAS, "DOUBLE of cuBLAS") || n.Error != "" || n.DriverError != "" {
 		t.Errorf("%+v", n)
 	}
-	if out, _, err = withDouble(t, []string{nccl.Variable + "=/nowhere/libnccl.so.2", cuda.Variable + "=/nowhere/libcuda.so.1"}, "probe"); err != nil {
+	if out, _, err = withFakes(t, []string{nccl.Variable + "=/nowhere/libnccl.so.2", cuda.Variable + "=/nowhere/libcuda.so.1"}, "probe"); err != nil {
 		t.Fatal(err)
 	}
 	if err := json.Unmarshal([]byte(out), &f); err != nil {
@@ -67,24 +67,24 @@ func TestGPUProbe(t *testing.T) {
 // table is marked as the fake's.
 func TestGPUCollective(t *testing.T) {
 	args := []string{"collective", "--ranks", "2", "--backend", "nccl", "--max", "64K", "--iterations", "2", "--warmup", "1"}
-	out, complaint, err := withDouble(t, []string{"CUDA_DOUBLE_GPUS=2"}, args...)
+	out, complaint, err := withFakes(t, []string{"CUDA_DOUBLE_GPUS=2"}, args...)
 	if err != nil || !strings.Contains(out, "2 ranks through nccl: DOUBLE, not a GPU") || strings.Contains(out, "share a GPU") {
 		t.Errorf("%v %s\n%.300s", err, complaint, out)
 	}
-	if out, complaint, err = withDouble(t, []string{"SCALEBENCH_SHARE_GPU=1"}, args...); err != nil || !strings.Contains(out, "ranks share a GPU, not performance") {
+	if out, complaint, err = withFakes(t, []string{"SCALEBENCH_SHARE_GPU=1"}, args...); err != nil || !strings.Contains(out, "ranks share a GPU, not performance") {
 		t.Errorf("%v %s\n%.300s", err, complaint, out)
 	}
 	// Each size has one warm-up, two timed iterations and one checked iteration; out of place comes
 	// first.
-	_, complaint, err = withDouble(t, []string{"CUDA_DOUBLE_GPUS=2", "NCCL_DOUBLE_CORRUPT=4"}, args...)
+	_, complaint, err = withFakes(t, []string{"CUDA_DOUBLE_GPUS=2", "NCCL_DOUBLE_CORRUPT=4"}, args...)
 	if err == nil || !strings.Contains(complaint, "all_reduce of 8 bytes") {
 		t.Errorf("a wrong sum: %v %s", err, complaint)
 	}
-	_, complaint, err = withDouble(t, nil, args...)
+	_, complaint, err = withFakes(t, nil, args...)
 	if err == nil || !strings.Contains(complaint, "ncclInvalidUsage") {
 		t.Errorf("two ranks on one GPU, unasked: %v %s", err, complaint)
 	}
-	_, complaint, err = withDouble(t, []string{"CUDA_DOUBLE_GPUS=3"}, append(args, "--ranks", "4")...)
+	_, complaint, err = withFakes(t, []string{"CUDA_DOUBLE_GPUS=3"}, append(args, "--ranks", "4")...)
 	if err == nil || !strings.Contains(complaint, "more ranks (4) than GPUs (3)") {
 		t.Errorf("more ranks than GPUs: %v %s", err, complaint)
 	}
@@ -126,7 +126,7 @@ func runTwo(t *testing.T, dir rundir.Folder, command string) (doubts []string, v
 	for rank := range 2 {
 		w := world.World{Rank: rank, Size: 2, LocalRank: rank, LocalSize: 2, Nodes: 1, Address: "127.0.0.1", Port: port}
 		ranks.Go(func() {
-			if _, complaint, err := withDouble(t, append(w.Environ(), framework.RunVariable+"="+dir.Path(), "SCALEBENCH_SHARE_GPU=1"), command); err != nil {
+			if _, complaint, err := withFakes(t, append(w.Environ(), framework.RunVariable+"="+dir.Path(), "SCALEBENCH_SHARE_GPU=1"), command); err != nil {
 				t.Errorf("rank %d: %v %s", rank, err, complaint)
 			}
 		})

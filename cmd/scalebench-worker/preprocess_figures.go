@@ -95,7 +95,7 @@ func (r *preprocessing) ceilings(ctx context.Context, sum *tally) ([]ceiling, er
 		each := sum.threadCPU() / sum.samples
 		list = append(list, ceiling{"threads", sum.loaders / each, fmt.Sprintf("%s of the threads' CPU time per sample on %s", number.Seconds(each), number.Count(int(sum.loaders), "CPU"))})
 	}
-	// The words state the bytes of samples. The bytes moved may be more, such as table
+	// The text states the size of the samples in bytes. The bytes moved may be more, such as table
 	// columns that samples do not use.
 	alone := func(each float64, what string, work func() (bytes float64, err error)) (rate float64, words string, err error) {
 		begun := time.Now()

@@ -46,7 +46,7 @@ type program struct {
 	point study.Point
 	world world.World
 	nonce string   // shared secret by which the ranks of the attempt recognise each other
-	file  *os.File // of events
+	file  *os.File // file with the events
 	// timeout limits how long a rank waits for another; 0 means the default.
 	timeout time.Duration
 }

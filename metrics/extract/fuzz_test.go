@@ -213,7 +213,7 @@ func checkTable(t *testing.T, data []byte, list []TableRun) {
 	}
 }
 
-// TestDamagedTable does the same for a generic CSV table.
+// TestDamagedTable checks the same as TestDamaged for a generic CSV table.
 func TestDamagedTable(t *testing.T) {
 	data := tableSample(t)
 	if _, err := readTable(data); err != nil {

@@ -74,7 +74,7 @@ func TestMLPerfWorkers(t *testing.T) {
 // and _v5.0, result_0.txt.
 func TestMLPerfFigures(t *testing.T) {
 	for _, tt := range []struct {
-		name    string // and source
+		name    string // name of the case, and the source of its lines
 		workers int
 		facts   string
 		want    map[string]float64

@@ -199,7 +199,7 @@ func (c *chart) tradeoff(of cost.Comparison, p choices, styles *[]string) {
 		rows[i] = one.Row
 	}
 	if p.title != "" {
-		cost.Front(rows, of.Options) // other panels are no alternatives
+		cost.Front(rows, of.Options) // configurations of other panels are not alternatives
 	}
 	var front []XY
 	var labels []Mark

@@ -29,7 +29,7 @@ type Report struct {
 	// NotDrawn lists figures that could not be drawn, with the reason.
 	NotDrawn   []Fact
 	Tables     []Table
-	Warnings   []string // doubts about the study as a whole
+	Warnings   []string // warnings about the whole study
 	Method     []Fact   // how each figure is computed
 	Provenance []Fact
 	Downloads  []Download

@@ -30,7 +30,7 @@ func TestRunsAlike(t *testing.T) {
 	for i := range 50 {
 		add(func(r *metrics.Run) { r.Point, r.Workers = []string{"a", "b"}[i%2], 1+i%2 })
 	}
-	add(func(r *metrics.Run) { r.Point, r.Workers, r.Parameters["lr"] = "a", 1, 0.1+1e-17*5 }) // 0.1 to 15 digits, and another number
+	add(func(r *metrics.Run) { r.Point, r.Workers, r.Parameters["lr"] = "a", 1, 0.1+1e-17*5 }) // equals 0.1 in 15 digits, but is another number
 	add(func(r *metrics.Run) { r.Point, r.Workers, r.Parameters["lr"] = "a", 1, "0.1" })
 	add(func(r *metrics.Run) { r.Point, r.Workers, r.Status = "a", 1, metrics.Failed })
 	if _, err := importAll(t, s, list...); err != nil {

@@ -31,7 +31,7 @@ func (in *Input) Asked() []string {
 	var names []string
 	for _, t := range in.Targets {
 		switch t.Of {
-		case measure.OfAccuracy: // comes from evaluations
+		case measure.OfAccuracy: // targets of accuracy are judged by evaluations
 		case measure.OfLoss:
 			names = append(names, metrics.FigureLoss, metrics.FigureEvalLoss)
 		case measure.OfPerplexity:

@@ -90,13 +90,13 @@ func (l *BLAS) Path() string { return l.library.Path() }
 // Version returns the library's version, "12.9.3".
 func (l *BLAS) Version() string { return l.version }
 
-// Double reports whether this is scalebench's test fake. It uses no GPU, so its timings say nothing
+// IsFake reports whether this is scalebench's test fake. It uses no GPU, so its timings say nothing
 // about the hardware.
-func (l *BLAS) Double() bool { return l.table.double_notice != nil }
+func (l *BLAS) IsFake() bool { return l.table.double_notice != nil }
 
-// String names the library as people know it, and the double as what it is.
+// String returns the usual name and version of the library; for the fake, it says so.
 func (l *BLAS) String() string {
-	if l.Double() {
+	if l.IsFake() {
 		return fmt.Sprintf("DOUBLE of cuBLAS %s (not cuBLAS, not a GPU)", l.version)
 	}
 	return "cuBLAS " + l.version

@@ -33,7 +33,7 @@ func library(t *testing.T, path string) string {
 	return path
 }
 
-// newDouble returns a bench with a separate copy of the fake, whose counters start at 1.
+// newFakeBLAS returns a bench with a separate copy of the fake, whose counters start at 1.
 func newFakeBLAS(t *testing.T) *suite.Bench {
 	t.Helper()
 	path := library(t, filepath.Join(t.TempDir(), "lib.so"))
@@ -214,7 +214,7 @@ func TestCandidates(t *testing.T) {
 		t.Errorf("%q; want %q", got, want)
 	}
 	l, err := cuda.OpenBLAS(getenv)
-	if err != nil || l.Path() != twelve || l.Version() != "12.4.5" || !l.Double() {
+	if err != nil || l.Path() != twelve || l.Version() != "12.4.5" || !l.IsFake() {
 		t.Errorf("%+v, %v", l, err)
 	}
 	variables[cuda.BLASVariable] = "/nowhere/libcublas.so"

@@ -117,9 +117,9 @@ func (d *Driver) graphSymbols() []dl.Symbol {
 // Path returns the library's file.
 func (d *Driver) Path() string { return d.library.Path() }
 
-// Double reports whether the library is scalebench's test fake, which uses no GPU. Its timings do
+// IsFake reports whether the library is scalebench's test fake, which uses no GPU. Its timings do
 // not reflect any hardware.
-func (d *Driver) Double() bool { return d.table.double_notice != nil }
+func (d *Driver) IsFake() bool { return d.table.double_notice != nil }
 
 // Version returns the latest CUDA version that the driver supports, "12.4".
 func (d *Driver) Version() string { return fmt.Sprintf("%d.%d", d.version/1000, d.version%1000/10) }

@@ -32,7 +32,7 @@ func (b *bench) one() cuda.Pointer {
 // Captured work runs only when the graph is launched, and then each time. Work on a second
 // stream is ordered by the events.
 func TestGraph(t *testing.T) {
-	b := newDouble(t)
+	b := newFakeGPU(t)
 	p, q := b.one(), b.one()
 	second, err := b.NewStream()
 	b.do(err)
@@ -65,7 +65,7 @@ func TestGraph(t *testing.T) {
 
 func TestGraphErrors(t *testing.T) {
 	t.Setenv("CUDA_DOUBLE_GRAPH_ERROR", "2")
-	b := newDouble(t)
+	b := newFakeGPU(t)
 	p := b.one()
 	second, err := b.NewStream()
 	b.do(err)
@@ -128,7 +128,7 @@ func TestNoGraphs(t *testing.T) {
 // that symbol counted as missing, and no graph was captured.
 func TestGraphsWithoutTheFakesMark(t *testing.T) {
 	_, d := bind(t, "scalebenchDouble")
-	if d.Driver().Double() {
+	if d.Driver().IsFake() {
 		t.Fatal("the fake still has its mark")
 	}
 	s, err := d.NewStream()

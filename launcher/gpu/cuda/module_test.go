@@ -36,8 +36,8 @@ func scalePTX(t *testing.T) string {
 	return string(ptx)
 }
 
-// newDouble returns a bench with the fake.
-func newDouble(t *testing.T) *bench {
+// newFakeGPU returns a bench with the fake.
+func newFakeGPU(t *testing.T) *bench {
 	t.Helper()
 	library, err := built()
 	if err != nil {
@@ -118,7 +118,7 @@ func number(t *testing.T, err error, call string, number int) {
 // 1000 numbers need four blocks, whose last 24 threads must not write beyond the end. The
 // arguments may change once Launch has returned.
 func TestLaunch(t *testing.T) {
-	b := newDouble(t)
+	b := newFakeGPU(t)
 	const n = 1000
 	p, err := b.Alloc(4 * (n + 1))
 	if err != nil {
@@ -152,7 +152,7 @@ func TestLaunch(t *testing.T) {
 }
 
 func TestLaunchRange(t *testing.T) {
-	b := newDouble(t)
+	b := newFakeGPU(t)
 	for _, n := range []int64{math.MinInt64, -1, 0, math.MaxInt32*256 + 1, math.MaxInt64} {
 		if err := b.launch(0, n, 1); err == nil || !strings.Contains(err.Error(), "want 1 to 549755813632") {
 			t.Errorf("%d threads: %v", n, err)
@@ -161,7 +161,7 @@ func TestLaunchRange(t *testing.T) {
 }
 
 func TestLoadErrors(t *testing.T) {
-	b := newDouble(t)
+	b := newFakeGPU(t)
 	ptx := scalePTX(t)
 	for _, test := range []struct{ ptx, want string }{
 		{"", "this is not PTX"},
@@ -186,7 +186,7 @@ func TestLoadErrors(t *testing.T) {
 
 func TestFillCopyAttributes(t *testing.T) {
 	t.Setenv("CUDA_DOUBLE_MEMORY", "1000000")
-	b := newDouble(t)
+	b := newFakeGPU(t)
 	p, err := b.Alloc(1000)
 	if err != nil {
 		t.Fatal(err)
@@ -228,7 +228,7 @@ func TestFillCopyAttributes(t *testing.T) {
 func TestWait(t *testing.T) {
 	t.Setenv("CUDA_DOUBLE_DELAY_US", "20000")
 	t.Setenv("CUDA_DOUBLE_HANG", "3")
-	b := newDouble(t)
+	b := newFakeGPU(t)
 	p, err := b.Alloc(4)
 	if err != nil {
 		t.Fatal(err)
@@ -266,7 +266,7 @@ func TestWait(t *testing.T) {
 
 func TestRefusedLaunch(t *testing.T) {
 	t.Setenv("CUDA_DOUBLE_LAUNCH_ERROR", "2")
-	b := newDouble(t)
+	b := newFakeGPU(t)
 	p, err := b.Alloc(4)
 	if err != nil {
 		t.Fatal(err)
@@ -279,7 +279,7 @@ func TestRefusedLaunch(t *testing.T) {
 func TestOutOfMemory(t *testing.T) {
 	t.Setenv("CUDA_DOUBLE_OUT_OF_MEMORY", "2")
 	t.Setenv("CUDA_DOUBLE_MEMORY", "1000")
-	b := newDouble(t)
+	b := newFakeGPU(t)
 	p, err := b.Alloc(600)
 	if err != nil {
 		t.Fatal(err)
@@ -298,7 +298,7 @@ func TestOutOfMemory(t *testing.T) {
 // An error in a kernel is reported later, and by every call from then on.
 func TestIllegalAddress(t *testing.T) {
 	t.Setenv("CUDA_DOUBLE_ILLEGAL_ADDRESS", "1")
-	b := newDouble(t)
+	b := newFakeGPU(t)
 	p, err := b.Alloc(4)
 	if err != nil {
 		t.Fatal(err)
@@ -324,7 +324,7 @@ func TestIllegalAddress(t *testing.T) {
 
 // Writes beyond the end of an allocation are detected when it is freed.
 func TestOverrun(t *testing.T) {
-	b := newDouble(t)
+	b := newFakeGPU(t)
 	p, err := b.Alloc(10)
 	if err != nil {
 		t.Fatal(err)

@@ -29,7 +29,7 @@ import (
 //	hang CALL GPU         the call does not return while this line is here
 //
 // The energy counter is exactly the integral of the power from time 0 on. In names, the library is
-// called a double.
+// named "double".
 
 //go:embed nvml_source/nvml.c
 var nvmlSource []byte

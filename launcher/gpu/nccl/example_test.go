@@ -14,7 +14,7 @@ import (
 
 // One rank sums an array of four numbers over all ranks; here it is the only
 // one. In a run of several processes, rank 0 makes the identifier and hands it
-// to the others, as package rendezvous does. The tests run this with the double.
+// to the others, as package rendezvous does. The tests run this with the fake.
 func Example() {
 	ctx := context.Background()
 	library, err := nccl.Open(os.Getenv)

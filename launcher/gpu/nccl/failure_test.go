@@ -251,7 +251,7 @@ func TestSearch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !l.Double() || l.String() != "DOUBLE of NCCL 2.28.0 (not NCCL, not a GPU)" {
+	if !l.IsFake() || l.String() != "DOUBLE of NCCL 2.28.0 (not NCCL, not a GPU)" {
 		t.Errorf("%v at %s", l, l.Path())
 	}
 	variables[nccl.Variable] = "/opt/librccl.so.1"

@@ -104,13 +104,13 @@ func (l *Library) Path() string { return l.library.Path() }
 // Version returns the library's version.
 func (l *Library) Version() Version { return l.version }
 
-// Double reports whether this is scalebench's test fake. It uses no GPU, so its timings say nothing
+// IsFake reports whether this is scalebench's test fake. It uses no GPU, so its timings say nothing
 // about the hardware.
-func (l *Library) Double() bool { return l.table.double_notice != nil }
+func (l *Library) IsFake() bool { return l.table.double_notice != nil }
 
-// String names the library as people know it, and the double as what it is.
+// String returns the usual name and version of the library; for the fake, it says so.
 func (l *Library) String() string {
-	if l.Double() {
+	if l.IsFake() {
 		return fmt.Sprintf("DOUBLE of NCCL %v (not NCCL, not a GPU)", l.version)
 	}
 	return fmt.Sprintf("NCCL %v", l.version)

@@ -51,7 +51,7 @@ func asPyTorch(t gpucheck.T, model string) {
 		t.Fatal(err)
 	}
 	r := recipe{"cuda", model, []float64{0.0005, 0.0025, 0.001}, 0.9, 0.5}
-	if driver.Double() {
+	if driver.IsFake() {
 		r.Device = "cpu"
 	}
 	dir := t.TempDir()

@@ -145,7 +145,7 @@ func another(ctx context.Context, g *collective.Group, w world.World, timeout ti
 // TimingCaveats returns why the timings do not reflect the hardware. They must be stored with them.
 func (s *Rank) TimingCaveats() []string {
 	var list []string
-	if s.driver.Double() || s.library != nil && s.library.Double() {
+	if s.driver.IsFake() || s.library != nil && s.library.IsFake() {
 		list = append(list, "DOUBLE, not a GPU")
 	}
 	if s.shared {
@@ -163,7 +163,7 @@ func (s *Rank) Versions() map[string]string {
 	list := map[string]string{"cuda-driver": s.driver.Version()}
 	switch {
 	case s.library == nil:
-	case s.library.Double():
+	case s.library.IsFake():
 		list["nccl"] = s.library.String()
 	default:
 		list["nccl"] = s.library.Version().String()

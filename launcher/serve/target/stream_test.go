@@ -192,7 +192,7 @@ func TestWrongStreams(t *testing.T) {
 					t.Errorf("times were recorded: %+v", got)
 				}
 				_ = s.Close()
-				time.Sleep(time.Hour) // until the service has noticed
+				time.Sleep(time.Hour) // give the service time to notice the closed connection
 			})
 		})
 	}

@@ -104,7 +104,7 @@ func (e *Engine) GPU() string {
 func (e *Engine) Versions() map[string]string {
 	list := maps.Clone(e.rank.Versions())
 	list["cublas"] = e.library.Version()
-	if e.library.Double() {
+	if e.library.IsFake() {
 		list["cublas"] = e.library.String()
 	}
 	if !e.graphs {
@@ -116,7 +116,7 @@ func (e *Engine) Versions() map[string]string {
 // TimingCaveats returns why the timings do not reflect the hardware.
 func (e *Engine) TimingCaveats() []string {
 	list := e.rank.TimingCaveats()
-	if e.library.Double() {
+	if e.library.IsFake() {
 		list = append(list, "products by a DOUBLE, not cuBLAS")
 	}
 	return list
