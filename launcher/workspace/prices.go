@@ -72,37 +72,27 @@ func pricesOf(site *study.Site) ([]cost.Price, error) {
 	return list, nil
 }
 
-// A PriceQuestion configures a comparison.
-type PriceQuestion struct {
-	Mix    bool
-	Series []string        // nil means all
-	Target *measure.Target // nil means the most informative work
-	// Baseline selects the point by which times and costs are divided; nil means the smallest worker count.
-	Baseline []scaling.Condition
-	// Confidence is the level of intervals; 0 means 0.95.
-	Confidence float64
-}
-
 // Compare compares the points of curves by time on the training clock and by cost. Without a target it uses the
-// most informative work: up to the hardest target that was reached, else an epoch, else a run.
-func (t *Tariff) Compare(curves []scaling.Curve, observations []scaling.Observation, q PriceQuestion) (*cost.Comparison, error) {
-	list, _, err := t.Configurations(observations, TrainClock, measure.Measure{}, q.Mix)
+// most informative work: up to the hardest target that was reached, else an epoch, else a run. Without a baseline
+// it divides by the smallest worker count. mix is as in Configurations; no series means all.
+func (t *Tariff) Compare(curves []scaling.Curve, observations []scaling.Observation, mix bool, series []string, o cost.Options) (*cost.Comparison, error) {
+	list, _, err := t.Configurations(observations, TrainClock, measure.Measure{}, mix)
 	if err != nil {
 		return nil, err
 	}
-	if len(q.Series) > 0 {
-		list = slices.DeleteFunc(list, func(c cost.Configuration) bool { return !slices.Contains(q.Series, c.Series) })
+	if len(series) > 0 {
+		list = slices.DeleteFunc(list, func(c cost.Configuration) bool { return !slices.Contains(series, c.Series) })
 	}
-	bill := &cost.Comparison{Currency: t.Currency, Options: cost.Options{Energy: t.Energy, Work: usualWork(curves, observations), Baseline: q.Baseline, Confidence: q.Confidence}}
-	if q.Target != nil {
-		bill.Options.Work = cost.Work{Target: q.Target}
+	o.Energy = t.Energy
+	if o.Work.Target == nil {
+		o.Work = usualWork(curves, observations)
 	}
-	if q.Baseline == nil && len(list) > 0 {
+	if o.Baseline == nil && len(list) > 0 {
 		least := slices.MinFunc(list, func(a, b cost.Configuration) int { return a.Workers - b.Workers }).Workers
-		bill.Options.Baseline = []scaling.Condition{{Key: scaling.Workers, Value: fmt.Sprint(least)}}
+		o.Baseline = []scaling.Condition{{Key: scaling.Workers, Value: fmt.Sprint(least)}}
 	}
-	bill.Rows, err = cost.Compare(list, bill.Options)
-	return bill, err
+	rows, err := cost.Compare(list, o)
+	return &cost.Comparison{Currency: t.Currency, Options: o, Rows: rows}, err
 }
 
 func usualWork(curves []scaling.Curve, observations []scaling.Observation) cost.Work {

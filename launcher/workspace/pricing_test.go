@@ -177,13 +177,13 @@ func TestCompare(t *testing.T) {
 	}
 	list := []scaling.Observation{observation("a", 1, 1, "cpu", map[string]any{"workers": int64(1)}), observation("b", 2, 2, "cpu", map[string]any{"workers": int64(2)})}
 	list[1].Values[measure.TrainSeconds] = 1200
-	work := func(want string, q PriceQuestion) {
+	work := func(want string, o cost.Options) {
 		t.Helper()
 		curves, err := scaling.Analyse(list, scaling.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		bill, err := tariff.Compare(curves, list, q)
+		bill, err := tariff.Compare(curves, list, false, nil, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -195,14 +195,14 @@ func TestCompare(t *testing.T) {
 			t.Errorf("cost over the baseline's: %+v, want 2/3", c)
 		}
 	}
-	work("an epoch over workers=1", PriceQuestion{})
+	work("an epoch over workers=1", cost.Options{})
 	for i := range list {
 		list[i].Values[measure.Accuracy(0.5).Time().Name] = 600
 		list[i].Values[measure.Accuracy(0.75).Time().Name] = 900
 		list[i].Values[measure.Accuracy(0.9).Time().Name] = math.Inf(1)
 	}
-	work("accuracy 0.75 over workers=1", PriceQuestion{}) // no run reached 0.9
-	work("accuracy 0.5 over workers=2", PriceQuestion{Target: new(measure.Accuracy(0.5)), Baseline: []scaling.Condition{{Key: scaling.Workers, Value: "2"}}})
+	work("accuracy 0.75 over workers=1", cost.Options{}) // no run reached 0.9
+	work("accuracy 0.5 over workers=2", cost.Options{Work: cost.Work{Target: new(measure.Accuracy(0.5))}, Baseline: []scaling.Condition{{Key: scaling.Workers, Value: "2"}}})
 }
 
 // A million answers of a service at the largest rate within its limit, at each batch:

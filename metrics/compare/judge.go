@@ -26,10 +26,7 @@ func judge(a, b place, f measure.Measure, o Options, points int, about nodes) (P
 		median **scaling.Estimate
 		place
 	}{{&p.A, a}, {&p.B, b}} {
-		if !shared {
-			side.nodes = nil
-		}
-		r, err := scaling.ReachedOn(side.values, side.nodes, o.Confidence)
+		r, err := scaling.ReachOf(side.values, side.made, 0, measure.Lower, shared, o.Confidence)
 		if err != nil {
 			return p, err
 		}
@@ -37,7 +34,7 @@ func judge(a, b place, f measure.Measure, o Options, points int, about nodes) (P
 	}
 	xs, ys := a.values, b.values
 	if shared {
-		xs, ys = scaling.ByNode(xs, a.nodes), scaling.ByNode(ys, b.nodes)
+		xs, ys = scaling.ByNode(xs, a.made), scaling.ByNode(ys, b.made)
 	}
 	c, err := scaling.Compare(finite(ys, xs), finite(xs, ys), 1-(1-o.Confidence)/float64(points))
 	if err != nil {

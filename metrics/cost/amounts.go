@@ -191,7 +191,6 @@ func (w Work) clock(c Configuration) *scaling.Summary {
 type sample struct {
 	values []float64
 	byNode bool
-	nodes  [][]string // nodes of each run; nil if results do not depend on nodes
 	// lacking counts further runs without an amount because it would be bad, such as
 	// those that found no rate within a limit.
 	lacking int
@@ -207,9 +206,6 @@ func (s *sample) add(run *PricedRun, value float64) {
 		made = &scaling.Observation{Run: run.ID, Hosts: run.Hosts}
 	}
 	s.values, s.made = append(s.values, value), append(s.made, made)
-	if s.byNode {
-		s.nodes = append(s.nodes, run.Hosts)
-	}
 }
 
 // like returns the sample in the form that ratios need; its runs come from the
@@ -219,10 +215,7 @@ func (s *sample) like(of *scaling.Summary, confidence float64) (scaling.Sample, 
 }
 
 func (s *sample) reached(confidence float64) (scaling.Reach, error) {
-	if s.lacking > 0 {
-		return scaling.CensoredMedian(s.values, s.lacking, s.better, s.byNode, confidence)
-	}
-	return scaling.ReachedOn(s.values, s.nodes, confidence)
+	return scaling.ReachOf(s.values, s.made, s.lacking, s.better, s.byNode, confidence)
 }
 
 // median returns nil without amounts, or if too many are infinite.

@@ -170,25 +170,6 @@ type Prediction struct {
 	From  string    // measurement from which it was computed; "" without one
 }
 
-// An Estimate is a median or a ratio of medians, with its error.
-type Estimate struct {
-	Value    float64
-	Runs     int       // number of runs from which Value was computed
-	Interval *Interval // nil: Why gives the reason
-	Adjusted bool      // of a ratio: the machine's drift over time was removed
-	Why      string    // why there is no interval; "" with one
-}
-
-// AtBase says why the base's own speedup and efficiency have no interval.
-const AtBase = "1 by definition at the base point"
-
-// An Interval is a confidence interval. Order statistics are discrete, so the attained
-// level may exceed the requested one.
-type Interval struct {
-	Low, High float64
-	Level     float64 // attained level, a fraction
-}
-
 // A Straggler is the rank that was the slowest most often. With N equal ranks, each would be the
 // slowest in one of N steps.
 type Straggler struct {

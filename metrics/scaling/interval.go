@@ -133,3 +133,22 @@ func separated(e *Estimate, a, b Sample) bool {
 	e.Interval, e.Why = &in, ""
 	return true
 }
+
+// An Estimate is a median or a ratio of medians, with its error.
+type Estimate struct {
+	Value    float64
+	Runs     int       // number of runs from which Value was computed
+	Interval *Interval // nil: Why gives the reason
+	Adjusted bool      // of a ratio: the machine's drift over time was removed
+	Why      string    // why there is no interval; "" with one
+}
+
+// AtBase says why the base's own speedup and efficiency have no interval.
+const AtBase = "1 by definition at the base point"
+
+// An Interval is a confidence interval. Order statistics are discrete, so the attained
+// level may exceed the requested one.
+type Interval struct {
+	Low, High float64
+	Level     float64 // attained level, a fraction
+}

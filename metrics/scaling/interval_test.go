@@ -141,7 +141,7 @@ func TestCensoredMedian(t *testing.T) {
 		xs = append(xs, float64(i+1))
 	}
 	for better, want := range map[measure.Direction]float64{measure.Lower: 10.5, measure.Higher: 8.5} {
-		r, err := CensoredMedian(xs, 2, better, false, 0)
+		r, err := ReachOf(xs, nil, 2, better, false, 0)
 		e := r.Median
 		if err != nil || e == nil || e.Interval == nil || e.Interval.Low != 4 || e.Interval.High != 15 || math.Abs(e.Interval.Level-0.9586) > 1e-4 || e.Value != want || e.Runs != 18 {
 			t.Errorf("%v: %+v %v", better, e, err)
@@ -170,12 +170,12 @@ func TestTooManyMissingValues(t *testing.T) {
 		for i := range tt.runs {
 			xs = append(xs, float64(i+1))
 		}
-		r, err := CensoredMedian(xs, tt.lacking, tt.better, tt.byNode, 0)
+		r, err := ReachOf(xs, nil, tt.lacking, tt.better, tt.byNode, 0)
 		if err != nil || r.Median != nil || r.Why != tt.why || (r.AtLeast == nil) != (tt.atLeast == nil) || r.AtLeast != nil && *r.AtLeast != *tt.atLeast {
 			t.Errorf("%+v: %+v %v", tt, r, err)
 		}
 	}
-	if r, err := CensoredMedian([]float64{1, 2, 3, 4, 5, 6}, 0, measure.Lower, false, 0); err != nil || r.Median.Interval == nil || r.Median.Interval.Low != 1 || r.Median.Interval.High != 6 {
+	if r, err := ReachOf([]float64{1, 2, 3, 4, 5, 6}, nil, 0, measure.Lower, false, 0); err != nil || r.Median.Interval == nil || r.Median.Interval.Low != 1 || r.Median.Interval.High != 6 {
 		t.Errorf("%+v %v", r, err)
 	}
 }

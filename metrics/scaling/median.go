@@ -16,7 +16,7 @@ func Median(xs []float64, confidence float64) (Estimate, error) {
 			return Estimate{}, fmt.Errorf("cannot take a median of %g", x)
 		}
 	}
-	r, err := reachedBy(xs, confidence)
+	r, err := ReachOf(xs, nil, 0, measure.Lower, false, confidence)
 	if err == nil && r.Median == nil {
 		err = fmt.Errorf("cannot take a median of no runs")
 	}
@@ -26,32 +26,7 @@ func Median(xs []float64, confidence float64) (Estimate, error) {
 	return *r.Median, nil
 }
 
-// CensoredMedian returns the median over runs, of which lacking further ones have no value for a
-// reason that depends on the value; better is the measure's direction.
-//
-// The median of the runs with a value alone would be biased towards undisturbed runs. So a median
-// is returned only if its interval is valid wherever the missing values are. It is then the
-// median of all runs, in which those without a value rank last. Otherwise, for a measure that is
-// better when lower, AtLeast is the lower end of the interval, because missing values are assumed
-// to be above it. If byNode is true, results depend on the nodes, which are unknown for runs
-// without a value; then there is neither a median nor AtLeast.
-func CensoredMedian(xs []float64, lacking int, better measure.Direction, byNode bool, confidence float64) (Reach, error) {
-	if lacking == 0 {
-		return reachedBy(xs, confidence)
-	}
-	confidence, err := level(confidence)
-	if err != nil {
-		return Reach{}, err
-	}
-	for _, x := range xs {
-		if math.IsInf(x, 0) || math.IsNaN(x) {
-			return Reach{}, fmt.Errorf("cannot take a median of %g", x)
-		}
-	}
-	return reachOf(madeOn(xs, nil), lacking, better, byNode, confidence), nil
-}
-
-// censoredReach is like CensoredMedian for a sample that is sorted and not empty.
+// censoredReach is like ReachOf for a sample that is sorted and not empty, and lacks runs.
 func censoredReach(sorted []float64, lacking int, better measure.Direction, byNode bool, confidence float64) Reach {
 	if byNode {
 		return Reach{Why: lacks(lacking, len(sorted)+lacking)}
@@ -141,37 +116,38 @@ const (
 	noUpperEnd = "with so many runs that miss the target the interval has no upper end"
 )
 
-// reachedBy returns the median time to a target, or its cost, over all runs of a point; a run
-// that misses the target has the value +Inf. It returns an empty Reach without runs.
-// Confidence is the requested level; 0 means 0.95.
+// ReachOf returns the median time to a target, or its cost, over the runs of a point; a run that
+// misses the target has the value +Inf. It returns an empty Reach if there are no runs.
+// Confidence is the requested level; 0 means 0.95. If byNode is true, results depend on the nodes
+// of the runs (Curve.ByNode), and the interval counts runs that share a node as one.
 //
 // A miss ranks after all runs that reach the target, as in the rules of MLPerf Training. The
 // median and its order statistics are then those of the Kaplan–Meier estimate (J. Am. Stat.
 // Assoc. 53, 1958) with the Brookmeyer–Crowley interval (Biometrics 38, 1982), provided that runs
 // that miss train longer than any run that reaches the target. There is no median if half of the
 // runs miss, and no interval if one of its ends would be a miss.
-func reachedBy(xs []float64, confidence float64) (Reach, error) {
-	return ReachedOn(xs, nil, confidence)
-}
-
-// ReachedOn is like reachedBy for results that depend on the node (Curve.ByNode). nodes lists the
-// nodes of each run; the interval counts runs that share a node as one. nil: results do not
-// depend on nodes.
-func ReachedOn(xs []float64, nodes [][]string, confidence float64) (Reach, error) {
+//
+// lacking further runs have no value for a reason that depends on the value; better is the
+// measure's direction. The median of the runs with a value alone would be biased towards
+// undisturbed runs. So a median is returned only if its interval is valid wherever the missing
+// values are. It is then the median of all runs, in which those without a value rank last.
+// Otherwise, for a measure that is better when lower, AtLeast is the lower end of the interval,
+// because missing values are assumed to be above it. The nodes of runs without a value are
+// unknown; with byNode there is then neither a median nor AtLeast.
+func ReachOf(xs []float64, runs []*Observation, lacking int, better measure.Direction, byNode bool, confidence float64) (Reach, error) {
 	confidence, err := level(confidence)
 	if err != nil {
 		return Reach{}, err
 	}
 	for _, x := range xs {
-		if math.IsNaN(x) || math.IsInf(x, -1) {
+		if math.IsNaN(x) || math.IsInf(x, -1) || lacking > 0 && math.IsInf(x, 1) {
 			return Reach{}, fmt.Errorf("cannot take a median of %g", x)
 		}
 	}
-	return reachOf(madeOn(xs, nodes), 0, measure.Lower, nodes != nil, confidence), nil
+	return reachOf(madeBy(xs, runs), lacking, better, byNode, confidence), nil
 }
 
-// reachOf returns the median over runs, of which lacking further ones have no value; see
-// CensoredMedian and ReachedOn.
+// reachOf is ReachOf for valid arguments.
 func reachOf(runs []made, lacking int, better measure.Direction, byNode bool, confidence float64) Reach {
 	if len(runs) == 0 {
 		return Reach{}
@@ -195,18 +171,18 @@ func reachOf(runs []made, lacking int, better measure.Direction, byNode bool, co
 }
 
 // ByNode returns the sorted medians of groups of runs, where runs that share a node are in one
-// group. nodes lists the nodes of each run.
-func ByNode(xs []float64, nodes [][]string) []float64 { return groups(madeOn(xs, nodes)) }
+// group.
+func ByNode(xs []float64, runs []*Observation) []float64 { return groups(madeBy(xs, runs)) }
 
-func madeOn(xs []float64, nodes [][]string) []made {
-	runs := make([]made, len(xs))
+// madeBy returns values with their runs; runs may be nil if only the values matter.
+func madeBy(xs []float64, runs []*Observation) []made {
+	list := make([]made, len(xs))
 	for i, x := range xs {
-		runs[i] = made{value: x}
-		if nodes != nil {
-			runs[i].Observation = &Observation{Hosts: nodes[i]}
+		if list[i].value = x; runs != nil {
+			list[i].Observation = runs[i]
 		}
 	}
-	return runs
+	return list
 }
 
 // reached converts a median over runs of which some missed the target to a Reach.

@@ -307,7 +307,7 @@ func TestReachedWithMisses(t *testing.T) {
 		{[]float64{10, 20, miss, miss}, 0, halfMiss},
 		{[]float64{miss}, 0, halfMiss},
 	} {
-		r, err := reachedBy(c.xs, 0)
+		r, err := ReachOf(c.xs, nil, 0, measure.Lower, false, 0)
 		if err != nil || r.Why != c.why || (r.Median != nil) != (c.want > 0) || r.Median != nil && r.Median.Value != c.want {
 			t.Errorf("%v: %+v, %v; want %g, %q", c.xs, r, err, c.want, c.why)
 		}
@@ -315,19 +315,19 @@ func TestReachedWithMisses(t *testing.T) {
 	// For 9 runs, the interval is from the second to the eighth (binomial: 1 − 2·(1+9)/512 =
 	// 0.961). If one run misses, it ranks ninth; if two miss, the eighth is a miss.
 	nine := []float64{1, 2, 3, 4, 5, 6, 7, 8, miss}
-	if r, err := reachedBy(nine, 0.95); err != nil || r.Median == nil || r.Median.Value != 5 || r.Median.Interval == nil || r.Median.Interval.Low != 2 || r.Median.Interval.High != 8 {
+	if r, err := ReachOf(nine, nil, 0, measure.Lower, false, 0.95); err != nil || r.Median == nil || r.Median.Value != 5 || r.Median.Interval == nil || r.Median.Interval.Low != 2 || r.Median.Interval.High != 8 {
 		t.Errorf("one of nine: %+v, %v", r, err)
 	}
 	nine[7] = miss
-	if r, err := reachedBy(nine, 0.95); err != nil || r.Median == nil || r.Median.Value != 5 || r.Median.Interval != nil || r.Median.Why != noUpperEnd || r.AtLeast == nil || *r.AtLeast != 2 {
+	if r, err := ReachOf(nine, nil, 0, measure.Lower, false, 0.95); err != nil || r.Median == nil || r.Median.Value != 5 || r.Median.Interval != nil || r.Median.Why != noUpperEnd || r.AtLeast == nil || *r.AtLeast != 2 {
 		t.Errorf("two of nine: %+v, %v", r, err)
 	}
 	for _, bad := range []float64{math.NaN(), math.Inf(-1)} {
-		if _, err := reachedBy([]float64{1, bad}, 0); err == nil {
+		if _, err := ReachOf([]float64{1, bad}, nil, 0, measure.Lower, false, 0); err == nil {
 			t.Errorf("a median of %g", bad)
 		}
 	}
-	if r, err := reachedBy(nil, 0); err != nil || r.Median != nil || r.Why != "" {
+	if r, err := ReachOf(nil, nil, 0, measure.Lower, false, 0); err != nil || r.Median != nil || r.Why != "" {
 		t.Errorf("no runs: %+v, %v", r, err)
 	}
 }

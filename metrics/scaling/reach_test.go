@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/scalebench/scalebench/metrics/measure"
 )
 
 func TestReached(t *testing.T) {
@@ -46,7 +48,7 @@ func TestReached(t *testing.T) {
 		{"half miss", twenty(10), 0, 0, 0, 6, halfMiss, ""},
 		{"all miss", twenty(20), 0, 0, 0, 0, halfMiss, ""},
 	} {
-		r, err := reachedBy(tt.xs, 0)
+		r, err := ReachOf(tt.xs, nil, 0, measure.Lower, false, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,11 +68,11 @@ func TestReached(t *testing.T) {
 		}
 	}
 	for _, xs := range [][]float64{{1, math.NaN()}, {1, math.Inf(-1)}} {
-		if _, err := reachedBy(xs, 0); err == nil {
+		if _, err := ReachOf(xs, nil, 0, measure.Lower, false, 0); err == nil {
 			t.Errorf("%g has a median", xs)
 		}
 	}
-	if _, err := reachedBy([]float64{1}, 2); err == nil {
+	if _, err := ReachOf([]float64{1}, nil, 0, measure.Lower, false, 2); err == nil {
 		t.Error("a confidence of 2")
 	}
 }

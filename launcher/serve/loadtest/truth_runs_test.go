@@ -40,7 +40,7 @@ func TestTruthOfManyRuns(t *testing.T) {
 									list = append(list, p*1000)
 								}
 							}
-							e, err := scaling.CensoredMedian(list, runs-len(list), measure.Lower, false, 0)
+							e, err := scaling.ReachOf(list, nil, runs-len(list), measure.Lower, false, 0)
 							switch {
 							case err != nil || e.Median == nil || e.Median.Interval == nil:
 								refused++

@@ -26,11 +26,9 @@ type Costs struct {
 	Target                 *measure.Target
 }
 
-// A Bill has the costs of selected runs, and the currency.
+// A Bill has the costs of selected runs.
 type Bill struct {
-	Rows     []cost.Row
-	Options  cost.Options
-	Currency string
+	cost.Comparison
 	Study    string // study of the first run
 	Warnings []string
 }
@@ -86,7 +84,7 @@ func (r *Reader) Cost(ctx context.Context, o Costs) (*Bill, error) {
 			}
 		}
 	}
-	return &Bill{Rows: rows, Options: compare, Currency: tariff.Currency, Study: observations[0].Study, Warnings: warnings}, nil
+	return &Bill{Comparison: cost.Comparison{Rows: rows, Options: compare, Currency: tariff.Currency}, Study: observations[0].Study, Warnings: warnings}, nil
 }
 
 // work returns which time the runs are charged for (the training or the whole job), and
@@ -197,11 +195,11 @@ func (r *Reader) Priced(ctx context.Context, a *Analysis, o Question, siteFile s
 	if err != nil {
 		return nil, err
 	}
-	q := workspace.PriceQuestion{Mix: o.Mix, Series: o.Series, Target: target, Baseline: a.Baseline}
+	options := cost.Options{Work: cost.Work{Target: target}, Baseline: a.Baseline}
 	if a.design != nil {
-		q.Confidence = a.design.Confidence
+		options.Confidence = a.design.Confidence
 	}
-	bill, err := tariff.Compare(a.Curves, a.Observations, q)
+	bill, err := tariff.Compare(a.Curves, a.Observations, o.Mix, o.Series, options)
 	if err != nil {
 		return nil, &workspace.Error{Err: err}
 	}

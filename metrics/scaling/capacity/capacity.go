@@ -78,40 +78,6 @@ type Next struct {
 	Command    string    `json:"command"` // command that measures it; "": unknown. Package capacity leaves it empty
 }
 
-// A Load is a demand in requests/s. Samples is the number of samples per request, the
-// smallest measured batch; a request with a larger batch replaces several of the demand.
-// Samples is 0 if all requests have the same batch.
-type Load struct{ Rate, Samples float64 }
-
-// LoadOf returns the demand at a rate on a service. Its runs state a highest rate within
-// the limit or, with open, also loads at fixed rates, for one or more batches.
-func LoadOf(rate float64, runs []scaling.Observation, open bool) Load {
-	var batches []float64
-	for _, o := range runs {
-		for _, p := range o.Places {
-			_, found := p.Values[measure.RateWithinLimit]
-			_, atRate := p.At[measure.Rate]
-			if batch, ok := p.At[measure.Batch].(float64); ok && batch > 0 && (found || open && atRate) && !slices.Contains(batches, batch) {
-				batches = append(batches, batch)
-			}
-		}
-	}
-	if len(batches) < 2 {
-		return Load{Rate: rate}
-	}
-	return Load{rate, slices.Min(batches)}
-}
-
-// requestsPerRequest returns how many requests of the demand one request of the curve replaces, because the
-// curve's batch is larger; 0: unknown.
-func (l Load) requestsPerRequest(c scaling.Curve) float64 {
-	if l.Samples == 0 {
-		return 1
-	}
-	batch, _ := c.Parameters[measure.Batch].(float64)
-	return batch / l.Samples
-}
-
 // most is the factor beyond the largest measured number of replicas up to which answers are
 // given. With more replicas, shared resources may limit them.
 const most = 4
@@ -383,11 +349,6 @@ func (a Answer) Short(currency string) string {
 		text += ", " + number.Significant(*a.CostPerHour) + " " + currency + " an hour"
 	}
 	return text
-}
-
-// Sentence says how large a request of the demand is if several batches were measured.
-func (l Load) Sentence() string {
-	return fmt.Sprintf("Demand: requests of %s, the smallest batch that was measured; a request of a larger batch counts as several of them.", samples(l.Samples))
 }
 
 // Sentence formats the answer for people.

@@ -15,7 +15,6 @@ import (
 
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
-	"github.com/scalebench/scalebench/metrics/scaling/decision"
 )
 
 const (
@@ -368,49 +367,6 @@ func runWarnings(c scaling.Curve, at map[string]map[string]scaling.Value, of mea
 		}
 	}
 	return list
-}
-
-// judge compares the interval of a ratio with the permitted loss.
-func judge(ratio *scaling.Estimate, epsilon float64) Verdict {
-	switch {
-	case ratio == nil || ratio.Interval == nil:
-		return Undecided
-	case ratio.Interval.Low >= 1-epsilon:
-		return Enough
-	case ratio.Interval.High < 1-epsilon:
-		return TooLittle
-	}
-	return Undecided
-}
-
-// keeps returns the probability that an amount suffices; nil without an interval.
-func keeps(ratio *scaling.Estimate, epsilon float64) *float64 {
-	if ratio == nil || ratio.Interval == nil {
-		return nil
-	}
-	p := 1 - decision.Belief{Value: ratio.Value, Low: ratio.Interval.Low, High: ratio.Interval.High, Level: level}.AtMost(1-epsilon)
-	switch judge(ratio, epsilon) { // without width, the interval's ends equal its value
-	case Enough:
-		p = max(p, sure)
-	case TooLittle:
-		p = min(p, 1-sure)
-	}
-	return &p
-}
-
-// open reports whether less than the reference may suffice: the next amount, or any other
-// word, is not insufficient.
-func (f Factor) open() bool {
-	for _, l := range f.Levels {
-		switch {
-		case l.At == f.Reference:
-		case l.Verdict != TooLittle:
-			return true
-		case f.Ordered:
-			return false
-		}
-	}
-	return false
 }
 
 // factor returns the levels of one resource with plenty of the others.
