@@ -34,9 +34,8 @@ func (t *Tariff) Configurations(observations []scaling.Observation, clock Clock,
 	if clock == MillionClock {
 		o.Measure = rate
 	}
-	curves, err := scaling.Analyse(observations, o)
-	var noBase *scaling.NoBaseError
-	if err != nil && !errors.As(err, &noBase) { // missing bases do not matter: no value is divided by one
+	curves, err := scaling.Unbased(observations, o)
+	if err != nil {
 		return nil, nil, err
 	}
 	byRun := scaling.ByRun(observations)

@@ -124,11 +124,13 @@ func Runs(a, b []scaling.Observation, f measure.Measure, o Options) (*Comparison
 	if both := common(a, b); both > 0 {
 		return nil, fmt.Errorf("%s in both sets; choose sets that do not overlap", number.Count(both, "run"))
 	}
-	curvesA, err := curves(a, f)
+	// Fingerprints are compared later, point by point.
+	pooled := scaling.Options{Mix: true, Measure: f}
+	curvesA, err := scaling.Unbased(a, pooled)
 	if err != nil {
 		return nil, err
 	}
-	curvesB, err := curves(b, f)
+	curvesB, err := scaling.Unbased(b, pooled)
 	if err != nil {
 		return nil, err
 	}
@@ -250,17 +252,6 @@ func few(list []string) string {
 		return strings.Join(list[:3], "; ") + fmt.Sprintf(" and %d more", len(list)-3)
 	}
 	return strings.Join(list, "; ")
-}
-
-// curves groups the runs by series and worker count. Fingerprints are compared later,
-// point by point, and values are not divided by a base.
-func curves(list []scaling.Observation, f measure.Measure) ([]scaling.Curve, error) {
-	c, err := scaling.Analyse(list, scaling.Options{Mix: true, Measure: f})
-	var noBase *scaling.NoBaseError
-	if err != nil && !errors.As(err, &noBase) {
-		return nil, err
-	}
-	return c, nil
 }
 
 // differ returns the parameters that distinguish the sets, as names and as text: those with a

@@ -2,6 +2,7 @@ package scaling
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -216,6 +217,15 @@ func Analyse(obs []Observation, o Options) ([]Curve, error) {
 		return curves, &NoBaseError{Missing: missing}
 	}
 	return curves, nil
+}
+
+// Unbased is like Analyse for values that are not divided by a base: it reports no missing ones.
+func Unbased(obs []Observation, o Options) ([]Curve, error) {
+	curves, err := Analyse(obs, o)
+	if noBase := (*NoBaseError)(nil); errors.As(err, &noBase) {
+		err = nil
+	}
+	return curves, err
 }
 
 // validate returns an error for input that would give wrong numbers without any sign. A run

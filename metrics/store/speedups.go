@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"slices"
 	"strings"
 
@@ -37,9 +36,8 @@ func storeSpeedups(ctx context.Context, tx *sql.Tx, study string, plan []scaling
 	}
 	rows := newBulk(tx)
 	for _, m := range scaling.Frames(o.list) {
-		curves, err := scaling.Analyse(o.list, scaling.Options{Planned: plan, Measure: m})
-		var noBase *scaling.NoBaseError
-		if err != nil && !errors.As(err, &noBase) {
+		curves, err := scaling.Unbased(o.list, scaling.Options{Planned: plan, Measure: m})
+		if err != nil {
 			return err
 		}
 		for _, c := range curves {
