@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -12,10 +14,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/extract"
+	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/redact"
 	"github.com/scalebench/scalebench/metrics/store"
 )
 
@@ -162,4 +167,177 @@ func (o *ImportOptions) extract(file string, text io.Reader, bytes int64, sets m
 // only returns a sequence of one.
 func only(r extract.TableRun, err error) iter.Seq2[extract.TableRun, error] {
 	return func(yield func(extract.TableRun, error) bool) { yield(r, err) }
+}
+
+// run returns the run that the labels and the log describe.
+func (o *ImportOptions) run(file string, labels map[string]any, r extract.Content) (metrics.Run, error) {
+	run := metrics.Run{Kind: r.Kind, Framework: o.From, Status: metrics.Done, Parameters: map[string]any{"import.format": o.From}}
+	if r.Failed != "" {
+		run.Status = metrics.Failed
+	}
+	var problems []error
+	wrong := func(format string, a ...any) {
+		problems = append(problems, fmt.Errorf("%s: "+format, append([]any{file}, a...)...))
+	}
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		text := fmt.Sprint(labels[key])
+		switch key {
+		case "study":
+			run.Study = text
+		case "framework":
+			run.Framework = text
+		case "workers", "replicas", "nodes": // a service's workers are its replicas
+			count := countOf(labels[key])
+			if count == 0 {
+				wrong("%s is %q; want a whole number, 1 or more", key, text)
+			}
+			switch {
+			case key == "nodes":
+				run.Nodes = count
+			case run.Workers != 0 && run.Workers != count:
+				wrong("replicas is %d and workers %d; the workers of a service are its replicas", run.Workers, count)
+			default:
+				run.Workers = count
+			}
+		default:
+			if !labelKey(key) {
+				wrong("%q is not a valid label; use letters, digits, dots, - and _", key)
+			}
+			run.Parameters[key] = labels[key]
+		}
+	}
+	if run.Workers == 0 {
+		run.Workers = max(o.Workers, 0)
+	}
+	switch {
+	case run.Workers == 0:
+		run.Workers = r.Workers
+	case r.WorkersBy != "" && run.Workers != r.Workers:
+		wrong("the log says %d workers (%s), not %d; leave out --set workers=%[4]d", r.Workers, r.WorkersBy, run.Workers)
+	}
+	switch {
+	case run.Study == "":
+		wrong("no study; name one with --set study=NAME")
+	case !labelKey(run.Study):
+		wrong("study name %q is not valid; use letters, digits, dots, - and _", run.Study)
+	}
+	if run.Workers == 0 && len(problems) == 0 {
+		wrong("number of workers unknown; add --set workers=N or, for a CSV file, --map workers=COLUMN")
+	}
+	if err := errors.Join(problems...); err != nil {
+		return run, err
+	}
+	return run, o.name(&run)
+}
+
+// countOf returns a label as a count, or 0 if it is not one.
+func countOf(label any) int {
+	switch n := label.(type) {
+	case int64:
+		if n >= 1 && n < math.MaxInt32 {
+			return int(n)
+		}
+	case float64: // "4.0", as a column with gaps is often written
+		if n >= 1 && n < math.MaxInt32 && n == math.Trunc(n) {
+			return int(n)
+		}
+	}
+	return 0
+}
+
+// name derives the run's point from what was measured. Secrets enter as digests, since the point's name is
+// public.
+func (o *ImportOptions) name(run *metrics.Run) error {
+	labelled := map[string]any{}
+	for key, v := range run.Parameters {
+		labelled[key] = redact.Hider(o.digest).Value(key, v)
+	}
+	point, err := json.Marshal([]any{run.Kind, run.Framework, run.Workers, run.Nodes, labelled})
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(point)
+	run.Point = fmt.Sprintf("imported-w%d-%s", run.Workers, hex.EncodeToString(sum[:4]))
+	return nil
+}
+
+// mapped parses the columns of --map and --label.
+func (o *ImportOptions) mapped() (map[string]extract.Column, error) {
+	if o.From != csvFormat {
+		if len(o.Labels) > 0 {
+			return nil, Errorf("--label names a column of a CSV file; give a log's labels with --set")
+		}
+		return o.columns(extract.LogFigures)
+	}
+	columns, err := o.columns(slices.Concat(extract.TableFigures, extract.WhenColumns, []string{"study", "workers", "replicas", "nodes", "framework"}))
+	if err != nil {
+		return nil, err
+	}
+	loads := slices.ContainsFunc(slices.Collect(maps.Keys(columns)), func(name string) bool {
+		m, err := measure.Find(name)
+		return err == nil && m.At.Has(measure.Rate)
+	})
+	for _, text := range o.Labels {
+		key, column, ok := strings.Cut(text, "=")
+		if !ok || !labelKey(key) || column == "" {
+			return nil, Errorf("--label %q: write KEY=COLUMN, like platform=host", text)
+		}
+		// For a training the batch size is a label; for a load it is the coordinate of figures.
+		coordinate := measure.DescribesLoad(key) && !loads
+		if _, twice := columns[key]; twice || slices.Contains(slices.Concat(extract.TableFigures, extract.WhenColumns), key) && !coordinate {
+			return nil, Errorf("--label %s: a figure or a mapped column has that name; give the label another", text)
+		}
+		columns[key] = extract.Column{Name: column, Label: true}
+	}
+	return columns, nil
+}
+
+// given parses --set.
+func (o *ImportOptions) given() (map[string]any, error) {
+	labels := map[string]any{}
+	for _, text := range o.Sets {
+		key, value, ok := strings.Cut(text, "=")
+		if !ok || !labelKey(key) || value == "" {
+			return nil, Errorf("--set %q: write KEY=VALUE; keys consist of letters, digits, _, - and ., like platform or workload.batch", text)
+		}
+		if _, twice := labels[key]; twice {
+			return nil, Errorf("--set gives %s twice", key)
+		}
+		labels[key] = extract.ParseLabel(value)
+		if key == measure.TargetsKey {
+			var err error
+			if labels[key], err = targetList(labels[key]); err != nil {
+				return nil, Errorf("--set %s: %v", key, err)
+			}
+		}
+		if said := labels[key]; o.Workers != 0 && (key == "workers" || key == "replicas") && said != int64(o.Workers) {
+			return nil, Errorf("--workers says %d and --set says %s=%s; give one of them", o.Workers, key, value)
+		}
+	}
+	return labels, nil
+}
+
+// targetList returns one target, or a list of them, as the store keeps them.
+func targetList(v any) ([]any, error) {
+	list, ok := v.([]any)
+	if !ok {
+		list = []any{v}
+	}
+	out := make([]any, len(list))
+	for i, v := range list {
+		var t measure.Target
+		if err := t.UnmarshalTOML(v); err != nil {
+			return nil, err
+		}
+		if out[i] = t.String(); t.Of == measure.OfAccuracy {
+			out[i] = t.Value
+		}
+	}
+	return out, nil
+}
+
+func labelKey(key string) bool {
+	return key != "" && strings.IndexFunc(key, func(r rune) bool {
+		return !(r == '_' || r == '-' || r == '.' || r >= '0' && r <= '9' || r|0x20 >= 'a' && r|0x20 <= 'z')
+	}) < 0
 }
