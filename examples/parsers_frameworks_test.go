@@ -74,7 +74,7 @@ var parsers = []parser{
 	}, wrong: []string{"--tensor-parallel", "2"}},
 }
 
-// Programs read every command line of their example as it is meant: each layout, by
+// Programs parse every command line of their example correctly: each layout, by
 // their own parser. make test-examples says where they come from.
 func TestParsers(t *testing.T) {
 	for _, p := range parsers {

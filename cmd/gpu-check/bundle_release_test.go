@@ -23,15 +23,15 @@ import (
 
 const bundle = "../../dist/gpu-check-linux-amd64"
 
-// node is a folder that is the root of its programs, with busybox, a C library and the
-// bundle: no Go, no compiler, no Python, and no network but the loopback.
+// A node is the root folder of the programs under test, with busybox, a C library and the bundle.
+// It has no Go, compiler or Python, and only a loopback network.
 type node struct {
 	t    *testing.T
 	root string
 }
 
-// mostBytes is the limit on the bundle's size, unpacked: with the source tree, 11 MiB, it
-// is to be carried to a node in one go.
+// mostBytes limits the unpacked size of the bundle, so that it can be copied to a node in one go
+// with the source tree (11 MiB).
 const mostBytes = 44 << 20
 
 func newNode(t *testing.T) *node {
@@ -77,8 +77,8 @@ func (n *node) write(name, text string) {
 	n.did(os.WriteFile(filepath.Join(n.root, name), []byte(text), 0o644))
 }
 
-// fakes puts the fakes of CUDA's libraries there and returns the environment that
-// names them. Power is 250 W all the time.
+// fakes installs the fakes of CUDA's libraries and returns the environment that names them. The
+// power is constantly 250 W.
 func (n *node) fakes(kernels fs.FS) []string {
 	n.t.Helper()
 	dir := n.t.TempDir()
@@ -93,8 +93,8 @@ func (n *node) fakes(kernels fs.FS) []string {
 		"SCALEBENCH_NVML=/lib/libnvml-double.so", fake.NVMLVariable + "=/gpus"}
 }
 
-// check runs gpu-check there, as root of a user namespace without a network, and
-// returns its exit code, its standard error and its results.
+// check runs gpu-check on the node, as root of a user namespace without a network, and returns its
+// exit code, its standard error and its results.
 func (n *node) check(environment []string, args ...string) (code int, said string, r report) {
 	n.t.Helper()
 	const enter = `root=$1; shift; mount --bind /dev/null "$root/dev/null" && mount --rbind /proc "$root/proc" && mount -t tmpfs shm "$root/dev/shm" &&
@@ -113,9 +113,9 @@ func (n *node) check(environment []string, args ...string) (code int, said strin
 	return cmd.ProcessState.ExitCode(), complaint.String(), r
 }
 
-// TestReleaseBundle: on a bare node every check passes on the fakes, in three calls
-// that --time ends and --resume joins. What PyTorch, several GPUs and nccl-tests are
-// needed for is left out.
+// TestReleaseBundle runs all checks on the fakes on a bare node, in three calls with --time and
+// --resume. Checks that need PyTorch, several GPUs or nccl-tests are
+// left out.
 func TestReleaseBundle(t *testing.T) {
 	n := newNode(t)
 	fakes := n.fakes(ptx.Source())
@@ -164,15 +164,15 @@ func TestReleaseBundle(t *testing.T) {
 	}
 }
 
-// TestReleaseBundleFindsFaults: a fault of a library, or of a kernel, is found, and the
-// results say which values are wrong and how to see it again.
+// TestReleaseBundleFindsFaults checks that faults of libraries and kernels are found, and that the
+// results say which values are wrong and how to reproduce them.
 func TestReleaseBundleFindsFaults(t *testing.T) {
 	n := newNode(t)
 	fakes := n.fakes(ptx.Source())
 	for _, test := range []struct {
 		fault, only string
 		fails       string
-		values      bool   // the first wrong ones are kept
+		values      bool   // the first wrong values are recorded
 		want        string // in the failure
 	}{
 		{"CUBLAS_DOUBLE_CORRUPT=3", "products", "products/exact", true, `"kernel":"cublasGemmEx"`},
@@ -223,7 +223,7 @@ func TestReleaseBundleFindsKernel(t *testing.T) {
 	if d := f.Differences[0]; d.Launch == nil || d.Launch.Kernel != "sgd" || d.Launch.Blocks != 4 || d.Launch.Threads != 256 || !strings.Contains(d.Launch.Arguments, "Count:1003") || len(d.First) == 0 || d.First[0].Got == d.First[0].Want {
 		t.Errorf("%+v", d)
 	}
-	if failed := r.count(failed); failed != 2 { // graphs are checked with that kernel, too
+	if failed := r.count(failed); failed != 2 { // the check of graphs uses that kernel, too
 		t.Errorf("%d checks failed, want 2\n%s", failed, said)
 	}
 }
@@ -246,14 +246,14 @@ func TestReleaseBundleSeveralGPUs(t *testing.T) {
 	}
 }
 
-// TestReleaseBundleWithoutDriver: with the libraries of PyTorch's wheels and no driver,
-// one line says what is missing.
+// TestReleaseBundleWithoutDriver checks that with the libraries of PyTorch's wheels but without a
+// driver, one line says what is missing.
 func TestReleaseBundleWithoutDriver(t *testing.T) {
 	n := newNode(t)
 	n.fakes(ptx.Source())
 	n.copy(filepath.Join(n.root, "lib/libgpu-double.so"), "site/nvidia/nccl/lib/libnccl.so.2", 0o755)
 	n.copy(filepath.Join(n.root, "lib/libgpu-double.so"), "site/nvidia/cublas/lib/libcublas.so.12", 0o755)
-	// Stands for an interpreter: it answers as libraries.py would.
+	// A fake interpreter, which prints the output of libraries.py.
 	n.did(os.WriteFile(filepath.Join(n.root, "bin/python3"), []byte("#!/bin/sh\necho '{\"nccl\": \"/site/nvidia/nccl/lib/libnccl.so.2\", \"cublas\": \"/site/nvidia/cublas/lib/libcublas.so.12\", \"pytorch\": true}'\n"), 0o755))
 	code, said, _ := n.check(nil)
 	lines := strings.Split(strings.TrimSpace(said), "\n")
@@ -267,7 +267,7 @@ func TestReleaseBundleWithoutDriver(t *testing.T) {
 	}
 }
 
-// TestReleaseBundleSize: the bundle is small, stripped, and starts with an old C library.
+// TestReleaseBundleSize checks that the bundle is small and stripped, and starts with an old C library.
 func TestReleaseBundleSize(t *testing.T) {
 	files, err := os.ReadDir(bundle)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// worker answers as the worker's GPU variant does. Its checks pass, fail, end the
-// process or hang until the file "go" exists.
+// worker is a fake of the worker's GPU variant. Its checks pass, fail, end the process, or hang
+// until the file "go" exists.
 const worker = `#!/bin/sh
 cd "$(dirname "$0")"
 case $1 in
@@ -32,7 +32,7 @@ esac
 
 const facts = `{"nccl": {"name": "NCCL 2.28.0", "path": "/lib/libnccl.so.2", "driver": "12.8", "devices": 1, "gpu": "NVIDIA H100", "cublas": "cuBLAS 12.8.4, /lib/libcublas.so.12"}}`
 
-// fixture is a folder with that worker.
+// A fixture is a folder with the fake worker.
 type fixture struct {
 	*testing.T
 	dir string
@@ -54,7 +54,7 @@ func (b fixture) write(name, text string) {
 
 func (b fixture) file(name string) string { return filepath.Join(b.dir, name) }
 
-// check runs the command, and returns its exit code, what it said, and its results.
+// check runs the command, and returns its exit code, its output and its results.
 func (b fixture) check(args ...string) (int, string, *report) {
 	b.Helper()
 	var out, complaint bytes.Buffer
@@ -69,8 +69,8 @@ func (b fixture) check(args ...string) (int, string, *report) {
 	return code, out.String() + complaint.String(), r
 }
 
-// A failure is kept with its values and does not keep other checks from being made,
-// nor does a worker that ends.
+// A failure is recorded with its values. Neither it nor a worker that ends prevents other
+// checks.
 func TestFailures(t *testing.T) {
 	b := newFixture(t)
 	b.write("go", "")
@@ -95,13 +95,13 @@ func TestFailures(t *testing.T) {
 	if err != nil || !strings.Contains(string(page), "## kernels/bad failed") {
 		t.Errorf("%v\n%s", err, page)
 	}
-	b.check("--only", "kernels/good") // keeps the results before it
+	b.check("--only", "kernels/good") // the earlier results are kept
 	if before, err := load(b.file("old-gpu-check.json")); err != nil || before.Result != "failed" {
 		t.Errorf("%v", err)
 	}
 }
 
-// A part that hangs ends at its limit. After two of a check, the others are not made.
+// A part that hangs is ended at its limit. After two of one check, its other parts are not run.
 func TestHangs(t *testing.T) {
 	hangs := func(ctx context.Context, _ *outcome) error {
 		<-ctx.Done()
@@ -126,8 +126,8 @@ func TestHangs(t *testing.T) {
 	}
 }
 
-// --time ends a check that takes longer than it was to, leaves out one that does not
-// fit, and --resume makes the rest; libraries are looked for again.
+// --time ends a check that takes longer than expected, and skips one that does not fit. --resume
+// runs the rest, and searches the libraries again.
 func TestTimeAndResume(t *testing.T) {
 	b := newFixture(t)
 	code, said, r := b.check("--time", "12s", "--only", "kernels/good,kernels/slow,kernels/long")
@@ -150,7 +150,7 @@ func TestTimeAndResume(t *testing.T) {
 	}
 }
 
-// Results of --only that all passed are not the whole check: --resume makes the rest.
+// If all results of --only passed, the check is still incomplete: --resume runs the rest.
 func TestResumeAfterOnly(t *testing.T) {
 	b := newFixture(t)
 	if code, said, _ := b.check("--only", "kernels/good"); code != exitPassed {
@@ -197,7 +197,7 @@ func TestResumeRefuses(t *testing.T) {
 	}
 }
 
-// What cannot be checked says why.
+// Parts that cannot be checked give the reason.
 func TestCannotCheck(t *testing.T) {
 	for name, test := range map[string]struct {
 		facts string
@@ -232,7 +232,7 @@ func TestCannotCheck(t *testing.T) {
 	}
 }
 
-// Of a worker that hung, the stack with our functions is kept.
+// For a worker that hung, the stack with our functions is recorded.
 func TestFrames(t *testing.T) {
 	const stacks = `SIGQUIT: quit
 PC=0x4 m=0 sigcode=0

@@ -13,7 +13,7 @@ import (
 )
 
 // An interpreter may be any program. One that --python names must have PyTorch for
-// CUDA; without one that was only looked for, parts are left out.
+// CUDA; if the one found by searching lacks it, parts are left out.
 func TestPyTorch(t *testing.T) {
 	one := 1
 	for name, test := range map[string]struct{ script, want string }{
@@ -114,7 +114,7 @@ func TestLibrariesOfWheels(t *testing.T) {
 	}
 }
 
-// bare is an interpreter without the packages of this machine.
+// bare returns an interpreter without the packages of this machine.
 func bare(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "python3")

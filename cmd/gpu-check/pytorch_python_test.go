@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// PyTorch trains in each way on a CPU, or says why not: Debian's has no compiler. What
-// the rates are is not looked at.
+// PyTorch trains in each way on a CPU, or says why not (Debian's lacks a compiler). The rates are
+// not checked.
 func TestPyTorchWays(t *testing.T) {
 	c := &checker{options: options{Log: io.Discard}, python: "/usr/bin/python3"}
 	list, err := c.pytorchWays(context.Background(), "cpu", workload{"cnn", 512}, 0.2)

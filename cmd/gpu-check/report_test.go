@@ -128,7 +128,7 @@ func TestPeak(t *testing.T) {
 	}
 }
 
-// A record is of a GPU and of a commit, and names the parts that have not been made.
+// A record names the GPU, the commit, and the parts that have not been run.
 func TestRecord(t *testing.T) {
 	for name, test := range map[string]struct {
 		r    report

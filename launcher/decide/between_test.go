@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// rangedSpeeds are of doublings up to 8 workers, of which 4 are the best, and of counts in
-// between: 6 workers are worth 173.5·500/340·1.4^-0.585 = 209, 20 % more than 4.
+// rangedSpeeds returns throughputs of doublings up to 8 workers, of which 4 is the best, and of
+// counts in between: 6 workers are worth 173.5·500/340·1.4^-0.585 = 209, 20 % more than 4.
 func rangedSpeeds() map[int][]float64 {
 	return map[int][]float64{1: {100, 101, 100, 99}, 2: {190, 191, 189, 190}, 3: {250}, 4: {340, 341, 339, 340}, 5: {385, 386, 385, 384}, 6: {500, 501, 499, 500}, 7: {505, 506, 504, 505}, 8: {400, 401, 399, 400}}
 }
@@ -42,7 +42,7 @@ func TestRunWithRange(t *testing.T) {
 	if err != nil || len(r.From) != 6 || r.From["w1"] != r.From["w7"] || made[7][0] != r.From["w7"] {
 		t.Errorf("%+v, %v", r, err)
 	}
-	// Killed in the batch that 6 begins in, it makes the same runs.
+	// If it is killed in the batch that first measures 6, it makes the same runs after a restart.
 	m, g := newLab(rangedSpeeds()), folder(t)
 	m.later, m.dies = l.later, 3
 	if _, err := m.study(t, g, 12).Run(t.Context()); !errors.Is(err, errDied) {

@@ -134,7 +134,7 @@ func TestRunUntilDecided(t *testing.T) {
 	if err != nil || len(r.Looks) != 2 || r.Looks[0].Decided || !r.Looks[1].Decided || r.Looks[1].Runs != 10 || r.Looks[1].Number != 2 || r.Target != nil {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	// Of the last look: from 340/193 to 345/190 times as fast as 2 workers.
+	// At the last look, 4 workers are 340/193 to 345/190 times as fast as 2.
 	last := r.Looks[1]
 	if last.Rival != 2 || math.Abs(*last.Low-340.0/193) > 1e-9 || math.Abs(*last.High-345.0/190) > 1e-9 || *last.Workers != 4 || math.Abs(*last.Price-1.4) > 1e-12 {
 		t.Errorf("%+v", last)

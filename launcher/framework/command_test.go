@@ -229,7 +229,7 @@ func TestCommandTorchrun(t *testing.T) {
 	if !slices.Contains(command.Environment(s), "OMP_NUM_THREADS=3") && os.Getenv("OMP_NUM_THREADS") == "" {
 		t.Errorf("a rank has 3 CPUs: %v", command.Environment(s))
 	}
-	// The fingerprint is of the program, not of its launcher.
+	// The fingerprint describes the program, not its launcher.
 	s.Point.Command.Folder = "/"
 	if files := NamedFiles(command, s); files["train.py"] == "" || len(files["runs/s/p/programs/torchrun.py"]) > 0 {
 		t.Errorf("own files %v", files)

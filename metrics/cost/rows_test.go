@@ -78,7 +78,7 @@ func TestTargets(t *testing.T) {
 	if easy.Reached != 2 || easy.Runs != 3 || hard.Reached != 0 || hard.Runs != 2 || hard.Time != nil {
 		t.Errorf("0.5: %+v, 0.9: %+v", easy, hard)
 	}
-	// The rate is of the first run that reaches the target.
+	// The rate comes from the first run that reaches the target.
 	c.Runs[0].Targets[half], c.Runs[2].Targets[half] = math.Inf(1), 15
 	other := *c.Runs[1].Rate
 	c.Runs[1].Rate = &other

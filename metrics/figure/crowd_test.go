@@ -117,7 +117,7 @@ func TestSpeedupToTarget(t *testing.T) {
 	}
 }
 
-// A caption never says of a count that it both has and lacks a bar, nor two reasons for the
+// A caption never states both that a count has a bar and that it lacks one, or two reasons for the
 // same count.
 func TestBarsDoNotContradict(t *testing.T) {
 	few := func(n int) string { return fmt.Sprintf("too few runs for an interval (%d of 6 needed)", n) }

@@ -35,7 +35,7 @@ func open(t *testing.T, p study.Prompts) *Source {
 	return s
 }
 
-// A request holds what the tests look at in a body.
+// A request holds the parts of a body that the tests check.
 type request struct {
 	Model    string
 	Prompt   string

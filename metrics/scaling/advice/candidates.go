@@ -210,7 +210,7 @@ func (s *study) clock() {
 	}
 }
 
-// reached returns the measured time to the target at that many workers; nil if there is no
+// reached returns the measured time to the target at that many workers; nil without a
 // median.
 func (s *study) reached(workers int) *scaling.Summary {
 	if s.Goal == "" {

@@ -11,8 +11,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// curve is of six runs of each number of replicas, whose largest rates within the
-// limit are spread evenly around a value, 5 % to either side.
+// curve returns a curve with runs at each number of replicas. Their largest rates within the
+// limit are spread evenly around a value, up to 5 % to either side.
 func curve(t *testing.T, carry map[int]float64, runs int) scaling.Curve {
 	t.Helper()
 	var obs []scaling.Observation
@@ -136,8 +136,8 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// What is cheapest as the demand grows: one, then the middle, then the large, each from
-// where it stays as cheap as the one before.
+// As the demand grows, the cheapest is first one, then the middle, then the large machine, each
+// from the demand above which it stays cheaper than the previous one.
 func TestChain(t *testing.T) {
 	of := func(name string, rate, hour float64) Line {
 		l := Demand(curve(t, map[int]float64{1: rate}, 6), Load{}, flat(hour))
@@ -160,7 +160,7 @@ func TestChain(t *testing.T) {
 	}
 }
 
-// A table of largest rates may not say within which limit they were found.
+// A table may lack the limit of its largest rates.
 func TestLimitNotStated(t *testing.T) {
 	c := curve(t, map[int]float64{1: 100, 2: 190}, 6)
 	delete(c.Parameters, "workload.limit")
@@ -170,8 +170,8 @@ func TestLimitNotStated(t *testing.T) {
 	}
 }
 
-// Fewer replicas that may be enough are measured at the demand if measured rates show what they
-// carry, and else by a search.
+// Fewer replicas that may be enough are measured at the demand if rates were measured, and
+// otherwise by a search.
 func TestNextRates(t *testing.T) {
 	p := 0.4
 	for _, byRates := range []bool{true, false} {
@@ -210,8 +210,8 @@ func TestSentenceNamesSamples(t *testing.T) {
 	}
 }
 
-// A warning that can change an answer makes it provisional and says what to do first; there is
-// nothing to doubt without an answer.
+// A warning that can change an answer makes it provisional, with the first thing to do. Without
+// an answer, it has no effect.
 func TestAddCaveats(t *testing.T) {
 	a := Answer{Replicas: 2, From: 2}
 	a.AddCaveats([]string{"1 of 12 runs could not be read"})

@@ -59,13 +59,13 @@ func TestBreakEven(t *testing.T) {
 	if list = BreakEvens([]Line{cpu, dear}); len(list) != 1 || !list[0].Never || !strings.Contains(list[0].Sentence(), "cpu stays cheaper than dear up to 2220 requests/s") {
 		t.Errorf("%+v", list)
 	}
-	// At the price of a CPU it is never dearer.
+	// At a CPU's price, the GPU is never dearer.
 	cheap := Demand(curve(t, map[int]float64{1: 1000}, 6), Load{}, flat(1))
 	cheap.Series = "cheap"
 	if list = BreakEvens([]Line{cpu, cheap}); len(list) != 1 || list[0].From != "cheap" || !list[0].Never {
 		t.Errorf("%+v", list)
 	}
-	// Where the intervals leave open whether it ever is as cheap: at 11.5 a GPU costs less than twelve
+	// The intervals leave open whether the GPU ever becomes as cheap: at 11.5 a GPU costs less than twelve
 	// CPUs, which are needed above 285·(11/3)^0.82 = 827 requests/s, and perhaps not up to 285·4^0.82 = 888.
 	even := Demand(curve(t, map[int]float64{1: 2000}, 6), Load{}, flat(11.5))
 	even.Series = "even"
@@ -76,7 +76,7 @@ func TestBreakEven(t *testing.T) {
 	}
 }
 
-// The lines agree with Of at every demand.
+// The lines agree with Estimate at every demand.
 func TestDemandIsAdvice(t *testing.T) {
 	for _, carry := range []map[int]float64{{1: 100, 2: 190, 4: 300}, {2: 200}, {1: 100, 2: 90}, {3: 10}} {
 		c := curve(t, carry, 6)

@@ -9,8 +9,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// runs are of a service that gives so many requests/s with so many in flight, all at
-// the speed of its run: 1 % apart. The mean latency is by Little's law.
+// runs returns n runs of a service, with its requests/s by the number in flight. The runs differ in
+// speed by 1 % each. The mean latency follows Little's law.
 func runs(gives map[float64]float64, n int) []scaling.Observation {
 	var obs []scaling.Observation
 	for i := range n {
@@ -57,7 +57,7 @@ func TestFindSaturation(t *testing.T) {
 	}
 }
 
-// Runs that disagree about 2 leave open whether it is enough: 94 to 97 of 100.
+// If runs disagree about 2 in flight (94 to 97 of 100), it is open whether 2 saturate the service.
 func TestRange(t *testing.T) {
 	m, _ := measure.Find(measure.RequestsPerSecond)
 	obs := runs(map[float64]float64{1: 50, 4: 100, 8: 100}, 6)
@@ -75,7 +75,7 @@ func TestRange(t *testing.T) {
 	}
 }
 
-// What has no knee: a latency, and a rate that was asked for.
+// A latency, and a rate that follows the request rate, have no saturation point.
 func TestNoSaturation(t *testing.T) {
 	c := curveOf(t, runs(map[float64]float64{1: 10, 2: 20}, 6), measure.Threads)
 	latency, _ := measure.Find(measure.LatencyMean)

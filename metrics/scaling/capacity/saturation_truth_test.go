@@ -54,7 +54,7 @@ func (s closed) play(n, requests int, r *rand.Rand) float64 {
 	return float64(requests) / (clock - begun)
 }
 
-// study is a service and how it is measured: drawn before anything is estimated.
+// A study is a service and how it is measured.
 type study struct {
 	closed
 	threads  []int
@@ -178,8 +178,8 @@ func TestTruthOfKnees(t *testing.T) {
 	}
 }
 
-// kneesOfRuns is the obvious rule, to compare with: each run's own knee, and the exact
-// interval of their median.
+// kneesOfRuns is the obvious method, for comparison: the knee of each run, and the exact interval
+// of their median.
 func kneesOfRuns(obs []scaling.Observation) scaling.Interval {
 	var knees []float64
 	for _, o := range obs {

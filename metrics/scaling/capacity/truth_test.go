@@ -10,8 +10,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// A fleet is replicas of a service whose truth is known: the largest rate within its limit by
-// the number of replicas. The families were written before what is estimated of them.
+// A fleet gives the true largest rate within the limit by the number of replicas. The families
+// were written before the estimator.
 type fleet func(replicas float64) float64
 
 // pooled is an M/M/k queue: k replicas share one line. A request is served in a second on
@@ -73,11 +73,11 @@ var fleets = []struct {
 	}},
 }
 
-// TestTruthOfCapacity asks for as many replicas as carry a demand. Of "fewer do not" at most 2.5 %
-// may be wrong, and of the answers that are sure to carry it; behind a wall that no run met both
-// are only reported.
+// TestTruthOfCapacity asks how many replicas carry a demand. At most 2.5 % of the statements that
+// fewer do not may be wrong, and of the answers that are sure to carry it. If a limit lies just
+// beyond the measured counts, both shares are only reported.
 //
-// With -short a tenth of the fleets are played.
+// With -short, a tenth of the fleets is simulated.
 func TestTruthOfCapacity(t *testing.T) {
 	plays := 400
 	if testing.Short() {
@@ -135,7 +135,7 @@ func TestTruthOfCapacity(t *testing.T) {
 	}
 }
 
-// drawnCurve is of runs with so large rates, by replicas.
+// drawnCurve returns a curve of runs with these largest rates, by replicas.
 func drawnCurve(t *testing.T, rates map[int][]float64) scaling.Curve {
 	t.Helper()
 	var obs []scaling.Observation

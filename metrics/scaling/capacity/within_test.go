@@ -76,7 +76,7 @@ func TestWithin(t *testing.T) {
 		limit                     string
 		demand                    float64
 		replicas, atLeast         int
-		low, high                 float64 // 0: nothing broke it
+		low, high                 float64 // 0: no measured rate broke the limit
 		why, inTheSentence, doubt string
 	}{
 		{"measured, and held", queues(rates, 6, 0.01, 0, false), "p95=20ms", 800, 1, 1, 800, 900, "", "within p95=20ms (98 % likely to carry it): 1 replica carried 800 [800, 900] requests/s in 6 runs.", ""},
@@ -124,7 +124,7 @@ func TestUnknown(t *testing.T) {
 	if a := ask(t, obs, "p95=20ms", 90); a.Low != 100 {
 		t.Errorf("%+v", a)
 	}
-	// One run in six without a percentile is enough, and one that breaks the limit by its errors.
+	// One of six runs without a percentile, or with too many errors, is enough.
 	obs = queues([]float64{100, 400}, 6, 0.01, 0, false)
 	obs[2].Places = obs[2].Places[:1]
 	if a := ask(t, obs, "p95=20ms", 90); a.Low != 100 {

@@ -2,8 +2,8 @@ package sensitivity
 
 import "testing"
 
-// Training needs 4 CPUs, preprocessing 8 GiB: a is enough for the one, b for the other,
-// c and d for both; d is larger and cheaper.
+// Training needs 4 CPUs, preprocessing 8 GiB: a is enough for the training, b for
+// the preprocessing, c and d for both; d is larger and cheaper.
 func TestCommon(t *testing.T) {
 	machine := func(name string, vcpus, gib, hour float64) Machine {
 		return Machine{Name: name, VCPUs: vcpus, Bytes: gib * (1 << 30), Hour: hour}

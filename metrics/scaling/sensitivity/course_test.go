@@ -59,21 +59,21 @@ func TestCourse(t *testing.T) {
 	if a := ask(t, Options{Factors: []string{coresKey}}, odd); len(a.Course) != 2 {
 		t.Errorf("of five blocks: %v, want two changes", a.Course)
 	}
-	// Nor does a pair of which one block has only the reference.
+	// A pair in which one block has only the reference shows nothing either.
 	alone := slices.DeleteFunc(course(false), func(o scaling.Observation) bool {
 		return o.Repeat == 2 && o.Parameters[coresKey] != int64(8)
 	})
 	if a := ask(t, Options{Factors: []string{coresKey}}, alone); len(a.Course) != 2 {
 		t.Errorf("with a block of the reference alone: %v, want two changes", a.Course)
 	}
-	// Nor does one of which the second block lacks the reference.
+	// Nor does a pair in which the second block lacks the reference.
 	without := slices.DeleteFunc(course(false), func(o scaling.Observation) bool {
 		return o.Repeat == 6 && o.Parameters[coresKey] == int64(8)
 	})
 	if a := ask(t, Options{Factors: []string{coresKey}}, without); len(a.Course) != 2 {
 		t.Errorf("without the last reference: %v, want two changes", a.Course)
 	}
-	// Times that are not known show nothing.
+	// Runs without start times show nothing.
 	if a := ask(t, Options{Factors: []string{coresKey}}, runs(map[string]any{coresKey: int64(8)}, 100), runs(map[string]any{coresKey: int64(4)}, 99)); a.Course != nil {
 		t.Errorf("without times: %v", a.Course)
 	}

@@ -124,7 +124,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// Runs at another number of workers, or with another batch, are another question.
+// Runs at another number of workers, or with another batch, belong to another series.
 func TestSeries(t *testing.T) {
 	throughput, _ := measure.Find(measure.Throughput)
 	var obs []scaling.Observation

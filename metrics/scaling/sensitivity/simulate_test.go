@@ -15,11 +15,11 @@ type machine struct {
 	step    float64 // seconds of the consumer for a sample
 	data    float64 // bytes of the whole data set
 	program float64 // bytes that the program itself needs
-	cyclic  bool    // files are read in the same order each epoch, so that a cache which holds not all holds nothing
-	ahead   int     // prepared samples that wait for the consumer at most
+	cyclic  bool    // files are read in the same order each epoch, so that a cache without room for all files never hits
+	ahead   int     // largest number of prepared samples that wait for the consumer
 
 	luck  float64 // standard deviation of the logarithm of a run's speed
-	drift float64 // of a block's: what all runs of a repeat share
+	drift float64 // standard deviation of a block's speed, which all runs of a repeat share
 }
 
 // scenario is a kind of machine, with the cores and memories that a study measures.
@@ -43,7 +43,7 @@ var scenarios = []scenario{
 	{"disk", func(r *rand.Rand) machine {
 		m := ordinary(r)
 		m.cpu = m.step * between(r, 0.2, 1.5)
-		m.disk = m.step * between(r, 1.05, 5) // too slow where too little is in memory
+		m.disk = m.step * between(r, 1.05, 5) // too slow if too little is in memory
 		return m
 	}, []float64{16, 8, 4, 2, 1}, []float64{64 * gib, 32 * gib, 16 * gib, 8 * gib, 4 * gib}},
 	{"cliff", func(r *rand.Rand) machine {
@@ -55,7 +55,7 @@ var scenarios = []scenario{
 	}, []float64{16, 8, 4, 2, 1}, []float64{64 * gib, 32 * gib, 16 * gib, 8 * gib, 4 * gib}},
 	{"interacting", func(r *rand.Rand) machine {
 		m := ordinary(r)
-		// A loader waits for its own reads, so that what is not in memory takes cores.
+		// A loader waits for its own reads, so files that are not in memory also cost cores.
 		m.cpu = m.step * between(r, 0.5, 5)
 		m.disk = m.step * between(r, 0.5, 1.2)
 		m.ahead = 1
@@ -76,7 +76,7 @@ func ordinary(r *rand.Rand) machine {
 
 func between(r *rand.Rand, low, high float64) float64 { return low * math.Pow(high/low, r.Float64()) }
 
-// hit is the share of samples that are read from memory.
+// hit returns the share of samples that are read from memory.
 func (m machine) hit(bytes float64) float64 {
 	share := min(1, max(0, bytes-m.program)/m.data)
 	if m.cyclic && share < 1 {
@@ -107,11 +107,11 @@ func (q *idle) Pop() any {
 func (m machine) rate(r *rand.Rand, cores int, bytes float64, samples int) float64 {
 	loaders := make(idle, cores)
 	hit := m.hit(bytes)
-	disk, busy := 0.0, 0.0 // until when
+	disk, busy := 0.0, 0.0 // times until which the disk and the consumer are busy
 	taken := make([]float64, samples)
 	for i := range samples {
 		at := heap.Pop(&loaders).(float64)
-		if i >= m.ahead+cores { // room for what it prepares
+		if i >= m.ahead+cores { // wait until there is room for the prepared sample
 			at = max(at, taken[i-m.ahead-cores])
 		}
 		if r.Float64() >= hit {
@@ -135,8 +135,8 @@ func (m machine) truth(cores, bytes float64) float64 {
 	return m.rate(rand.New(rand.NewPCG(1, 1)), int(cores), bytes, 20000)
 }
 
-// shape is a machine that can be rented. Lists of them were written, and committed,
-// before anything that chooses from one.
+// A shape is a machine that can be rented. The lists were written before the code that chooses
+// from them.
 type shape struct{ cores, bytes, hour float64 }
 
 // priceList returns the machines of a provider: families with 2, 4 and 8 GiB per core, with 1 to 32

@@ -12,9 +12,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// trial is a user's study of one machine: one factor at a time, six blocks, and
-// then what the answer asks for, three times at most. Who chooses from a price list
-// measures what decides about machines instead, the cheapest first.
+// trial simulates a user's study of one machine: one factor at a time, six blocks, and then up to
+// three times the measurements that the answer suggests. With a price list, the user measures
+// the combinations that decide about machines, the cheapest first.
 func trial(r *rand.Rand, s scenario, m machine, prices []Machine) (Answer, error) {
 	var obs []scaling.Observation
 	began := 1e9
@@ -53,7 +53,7 @@ func trial(r *rand.Rand, s scenario, m machine, prices []Machine) (Answer, error
 		if err != nil || len(answers) != 1 {
 			return a, fmt.Errorf("%d answers: %w", len(answers), err)
 		}
-		// The reference goes with them, so that there is something of the same time.
+		// The reference is measured with them, for a comparison at the same time.
 		more := []map[string]scaling.Value{plenty}
 		a = answers[0]
 		for _, n := range a.Next {
@@ -76,9 +76,9 @@ func trial(r *rand.Rand, s scenario, m machine, prices []Machine) (Answer, error
 	return a, nil
 }
 
-// TestTruthOfSpecs plays studies of machines whose needs are known. Of the answers,
-// 95 % are to be sufficient, and 90 % no more than a step too large; the others are
-// refusals.
+// TestTruthOfSpecs simulates studies of machines with known needs. 95 % of the answers must be
+// sufficient, and 90 % at most one step too large. Studies without an answer do not
+// count.
 func TestTruthOfSpecs(t *testing.T) {
 	studies := 200
 	if testing.Short() {
@@ -118,7 +118,7 @@ func TestTruthOfSpecs(t *testing.T) {
 				if enough(cores, bytes) {
 					sufficient++
 				}
-				// Two steps less of one resource, or one of both, are too little.
+				// Two steps less of one resource, or one step less of both, must be too little.
 				if !(cores/4 >= 1 && enough(cores/4, bytes)) && !(bytes/4 >= s.bytes[len(s.bytes)-1] && enough(cores, bytes/4)) {
 					tight++
 				}
@@ -140,10 +140,10 @@ func TestTruthOfSpecs(t *testing.T) {
 	}
 }
 
-// TestTruthOfMachines chooses from simulated price lists for machines whose needs are
-// known. Of the choices, 95 % are to be sufficient. 90 % are to be at most a step too
-// large: the smallest has not four times the cores or the memory of one that would do,
-// and the cheapest costs not twice as much.
+// TestTruthOfMachines chooses machines from simulated price lists, for known needs. 95 % of the
+// choices must be sufficient, and 90 % at most one step too large: the smallest has less than
+// four times the cores or memory of a sufficient machine, and the cheapest costs less than twice
+// as much.
 func TestTruthOfMachines(t *testing.T) {
 	studies := 200
 	if testing.Short() {
@@ -168,7 +168,7 @@ func TestTruthOfMachines(t *testing.T) {
 				enough := make([]bool, len(list))
 				var does []Machine
 				for k, o := range list {
-					// More than the study's most is not what the answer is about.
+					// The answer does not cover more than the largest amounts of the study.
 					o.cores, o.bytes = min(o.cores, s.cores[0]), min(o.bytes, s.bytes[0])
 					if enough[k] = m.rented(o) >= (1-Usual)*full; enough[k] {
 						does = append(does, prices[k])

@@ -11,7 +11,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/advice"
 )
 
-// studyOf is a study in blocks; values are throughputs by count.
+// studyOf returns the runs of a study in blocks; values are throughputs by count.
 func studyOf(values map[int][]float64) (obs []scaling.Observation) {
 	for at, n := range slices.Sorted(maps.Keys(values)) {
 		for i, x := range values[n] {

@@ -10,8 +10,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/decision"
 )
 
-// Which counts more runs may decide about: the answer, and what it is undecided against; all
-// that can be measured if nothing but the answer is in doubt.
+// More runs may decide about the answer and the counts that may be better. If only the answer itself
+// is uncertain, they are all counts that can be measured.
 func TestOpenCounts(t *testing.T) {
 	four := 4
 	candidates := []advice.Candidate{{Workers: 1}, {Workers: 2}, {Workers: 4}, {Workers: 8}}
@@ -70,8 +70,8 @@ func TestOpenBase(t *testing.T) {
 	}
 }
 
-// The doubt that more runs leave: the first that changes the answer, if none is about data and
-// no count is in the way.
+// The caveat that more runs do not remove is the first one that can change the answer, provided
+// that no caveat is about data and no count is open.
 func TestLastingCaveat(t *testing.T) {
 	four := 4
 	data := decision.Caveat{Kind: decision.Data, Text: "few runs", Changes: true}

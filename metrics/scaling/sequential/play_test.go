@@ -14,8 +14,8 @@ import (
 type machine struct {
 	counts []int
 	speed  func(n float64) float64               // samples/s of an undisturbed run
-	noise  func(r *rand.Rand, count int) float64 // of the logarithm of a run's speed
-	drift  func(r *rand.Rand, t int) float64     // of the machine at its t-th run; nil: none
+	noise  func(r *rand.Rand, count int) float64 // deviation of the logarithm of a run's speed
+	drift  func(r *rand.Rand, t int) float64     // drift of the machine at its t-th run; nil: none
 	truth  []float64                             // median samples/s by count, without drift
 	t      int                                   // runs made
 	hours  float64                               // worker-hours spent
@@ -100,7 +100,7 @@ var families = []family{
 	}},
 }
 
-// curves are how speed depends on the workers.
+// curves are ways in which the speed depends on the workers.
 var curves = []func(r *rand.Rand) func(n float64) float64{
 	func(r *rand.Rand) func(float64) float64 {
 		a := between(r, 0.35, 0.95)
@@ -135,7 +135,7 @@ func newMachine(r *rand.Rand, f family, counts []int, speed func(n float64) floa
 	return m
 }
 
-// run makes one run of a count. A run is of fixed work, so its hours fall with its speed.
+// run simulates one run at a count. All runs do the same work, so faster runs take less time.
 func (m *machine) run(r *rand.Rand, n int) {
 	e := m.noise(r, n)
 	if m.drift != nil {
@@ -153,7 +153,7 @@ func (m *machine) run(r *rand.Rand, n int) {
 	m.hours += float64(n) * 1e6 / x / 3600
 }
 
-// blocks brings counts to so many runs, in blocks of random order.
+// blocks adds runs in blocks of random order until each count has its target number.
 func (m *machine) blocks(r *rand.Rand, target map[int]int) {
 	for {
 		var block []int
@@ -199,7 +199,7 @@ func (m *machine) best() (count int, margin float64) {
 	return m.counts[order[0]], m.worth(order[0])/m.worth(order[1]) - 1
 }
 
-// seconds is the true median time of a million samples at count i, with initialisation.
+// seconds returns the true median time of a million samples at count i, with initialisation.
 func (m *machine) seconds(i int) float64 { return 1e6/m.truth[i] + 5 }
 
 // again returns the same machine before its first run.

@@ -98,7 +98,7 @@ func answer(l *Look) int {
 	return *l.Advice.Workers
 }
 
-// fixed measures so many runs of each count and asks once, at the usual level.
+// fixed makes the given number of runs at each count, and asks once at the usual level.
 func fixed(t *testing.T, r *rand.Rand, m *machine, runs int) (*Look, scaling.Curve) {
 	return fixedFor(t, r, m, runs, advice.Options{})
 }
@@ -177,7 +177,7 @@ func (s *tally) student95(r *rand.Rand, m *machine, most int) (workers int, hour
 // question is decided, and compares the answers with the truth, with six runs of each count, and
 // with AIPerf's rule.
 //
-// With -short a tenth of the studies is played, and all families are judged together.
+// With -short, a tenth of the studies is simulated, and all families are judged together.
 func TestTruthOfDecidedStudies(t *testing.T) {
 	studies := 200
 	if testing.Short() {

@@ -68,7 +68,7 @@ func product(tA, tB blas.Transpose, rows, columns int, a, b blas64.General) []fl
 	return c.Data
 }
 
-// near compares with sums of so many terms of size 1.
+// near compares got with want, which are sums of the given number of terms of size 1.
 func near(t *testing.T, what string, got []float32, want []float64, terms int) {
 	t.Helper()
 	tolerance := 3e-7 * float64(terms)

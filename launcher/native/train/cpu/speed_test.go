@@ -19,7 +19,7 @@ import (
 // speed is the time per image of one contender.
 type speed struct{ wall, cpu float64 } // seconds
 
-// A contender makes so many steps with so many threads.
+// A contender runs the given steps with the given number of threads.
 type contender func(b *testing.B, threads, steps int) speed
 
 const speedBatch = 128

@@ -17,7 +17,7 @@ func numbers(seed uint64, n int) []float32 {
 	return list
 }
 
-// agree compares with sums in double precision of so many terms.
+// agree compares results with sums of the given number of terms in double precision.
 func agree(t *testing.T, what string, got []float32, want []float64, terms int) {
 	t.Helper()
 	tolerance := 2e-7 * float64(terms+8)
