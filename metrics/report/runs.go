@@ -2,6 +2,8 @@ package report
 
 import (
 	"cmp"
+	"context"
+	"io"
 	"slices"
 
 	"github.com/scalebench/scalebench/metrics/measure"
@@ -30,7 +32,40 @@ func declared(names ...string) []measure.Measure {
 // RunMeasures. If the runs' parameters were loaded (see store.Describe), people get a column for
 // each parameter that differs among the runs of a study.
 func Runs(rows []store.RunRow, of []measure.Measure) *table.Table {
-	keys := swept(rows)
+	keys, at := swept(rows), placeKeys(of)
+	t := &table.Table{Columns: runColumns(rows, keys, at, of)}
+	for _, r := range rows {
+		t.Add(runCells(r, keys, at)...)
+	}
+	return t
+}
+
+// WriteRuns writes the table of a study's runs as CSV, one run after the other.
+func WriteRuns(ctx context.Context, db *store.Store, study string, of []measure.Measure, w io.Writer) error {
+	at := placeKeys(of)
+	csv, err := table.NewCSV(w, runColumns(nil, nil, at, of)) // the parameters are for people only
+	if err != nil {
+		return err
+	}
+	if err := db.EachRun(ctx, store.Filter{Study: study}, of, func(r store.RunRow) error { return csv.Write(runCells(r, nil, at)...) }); err != nil {
+		return err
+	}
+	return csv.Flush()
+}
+
+// placeKeys returns the coordinates of the measures; nil if none has any.
+func placeKeys(of []measure.Measure) []string {
+	for _, m := range of {
+		if m.At != "" {
+			return m.At.Keys() // store.Runs accepts only measures with the same coordinates
+		}
+	}
+	return nil
+}
+
+// runColumns returns the columns of a table of runs: keys are the parameters that differ, at the
+// coordinates of places within a run.
+func runColumns(rows []store.RunRow, keys, at []string, of []measure.Measure) []table.Column {
 	empty := func(i int) bool {
 		return !slices.ContainsFunc(rows, func(r store.RunRow) bool { return r.Values[i] != nil })
 	}
@@ -39,12 +74,12 @@ func Runs(rows []store.RunRow, of []measure.Measure) *table.Table {
 	for i := len(RunMeasures); i < len(of); i++ {
 		others = others || !empty(i)
 	}
-	t := &table.Table{Columns: []table.Column{{Key: "run", ID: true}}}
+	columns := []table.Column{{Key: "run", ID: true}}
 	for _, c := range keyColumns(keys) {
 		c.ID, c.Optional = false, true
-		t.Columns = append(t.Columns, c)
+		columns = append(columns, c)
 	}
-	t.Columns = append(t.Columns, []table.Column{
+	columns = append(columns, []table.Column{
 		{Key: "study", Data: true},
 		{Key: "series", Data: true},
 		{Key: "point", Data: true},
@@ -71,45 +106,41 @@ func Runs(rows []store.RunRow, of []measure.Measure) *table.Table {
 		{Key: "tags", Data: !slices.ContainsFunc(rows, func(r store.RunRow) bool { return r.Tags != "" })},
 		{Key: "note", Data: !slices.ContainsFunc(rows, func(r store.RunRow) bool { return r.Note != "" })},
 	}...)
-	var at []string // coordinates, if a measure has any
-	for _, m := range of[len(RunMeasures):] {
-		if m.At != "" {
-			at = m.At.Keys() // store.Runs accepts only measures with the same coordinates
-		}
-	}
 	for _, key := range at {
-		t.Columns = append(t.Columns, coordinateColumn(key))
+		columns = append(columns, coordinateColumn(key))
 	}
 	for _, m := range of[len(RunMeasures):] {
-		t.Columns = append(t.Columns, table.ColumnOf(m))
+		columns = append(columns, table.ColumnOf(m))
 	}
-	for _, r := range rows {
-		warnings := r.Warnings
-		if warnings == nil {
-			warnings = []string{}
-		}
-		if r.Steps != nil && *r.Steps == 0 {
-			r.Steps = nil // steps were not counted
-			if r.Epochs != nil && *r.Epochs == 0 {
-				r.Epochs = nil
-			}
-		}
-		cells := []any{r.Run}
-		for _, key := range keys {
-			cells = append(cells, r.Parameters[key])
-		}
-		cells = append(cells, r.Study, r.Series, r.Point, r.Repeat, r.Attempt, r.Framework, r.Workers, table.NonZero(r.Nodes), string(r.Status), table.NonZero(r.Detail),
-			table.NonZero(r.Job), table.NonZero(r.JobState), r.Created, r.Dir, r.Steps, r.Epochs, r.Values[0], table.NonZero(r.ThroughputWhy), r.Values[1],
-			r.Values[2], r.Values[3], r.Values[4], warnings, table.NonZero(r.Tags), table.NonZero(r.Note))
-		for _, key := range at {
-			cells = append(cells, r.At[key])
-		}
-		for _, v := range r.Values[len(RunMeasures):] {
-			cells = append(cells, v)
-		}
-		t.Add(cells...)
+	return columns
+}
+
+// runCells returns a run's cells in the columns that runColumns returns.
+func runCells(r store.RunRow, keys, at []string) []any {
+	warnings := r.Warnings
+	if warnings == nil {
+		warnings = []string{}
 	}
-	return t
+	if r.Steps != nil && *r.Steps == 0 {
+		r.Steps = nil // steps were not counted
+		if r.Epochs != nil && *r.Epochs == 0 {
+			r.Epochs = nil
+		}
+	}
+	cells := []any{r.Run}
+	for _, key := range keys {
+		cells = append(cells, r.Parameters[key])
+	}
+	cells = append(cells, r.Study, r.Series, r.Point, r.Repeat, r.Attempt, r.Framework, r.Workers, table.NonZero(r.Nodes), string(r.Status), table.NonZero(r.Detail),
+		table.NonZero(r.Job), table.NonZero(r.JobState), r.Created, r.Dir, r.Steps, r.Epochs, r.Values[0], table.NonZero(r.ThroughputWhy), r.Values[1],
+		r.Values[2], r.Values[3], r.Values[4], warnings, table.NonZero(r.Tags), table.NonZero(r.Note))
+	for _, key := range at {
+		cells = append(cells, r.At[key])
+	}
+	for _, v := range r.Values[len(RunMeasures):] {
+		cells = append(cells, v)
+	}
+	return cells
 }
 
 // rateUnit returns the unit of the runs' throughputs: images/s, for example, if all runs say that

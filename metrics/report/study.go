@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -44,7 +46,10 @@ type ReportedStudy struct {
 	Program      string // name and version of the program that made the report
 
 	// The following fields are set by the method read.
-	rows  []store.RunRow // every attempt
+	rows        []store.RunRow // every attempt; nil if there are more than manyRuns
+	attempts    int
+	first, last time.Time // when the first and the last attempt were recorded
+
 	from  *store.Provenance
 	ranks []figure.RankSteps
 }
@@ -73,11 +78,16 @@ func (s *ReportedStudy) measuresOfRuns() []measure.Measure {
 // read loads data from the database that the curves do not contain.
 func (s *ReportedStudy) read(ctx context.Context, db *store.Store) error {
 	var err error
-	if s.rows, err = db.Runs(ctx, store.Filter{Study: s.Name}, s.measuresOfRuns()...); err != nil {
+	if s.attempts, s.first, s.last, err = db.Extent(ctx, s.Name); err != nil {
 		return err
 	}
-	if err := db.Describe(ctx, s.rows); err != nil {
-		return err
+	if s.attempts <= manyRuns {
+		if s.rows, err = db.Runs(ctx, store.Filter{Study: s.Name}, s.measuresOfRuns()...); err != nil {
+			return err
+		}
+		if err := db.Describe(ctx, s.rows); err != nil {
+			return err
+		}
 	}
 	ids := make([]string, len(s.Observations))
 	for i, run := range s.Observations {
@@ -162,10 +172,10 @@ func (s *ReportedStudy) Report(ctx context.Context, db *store.Store, title strin
 	for _, f := range s.Frames {
 		parts = append(parts, part{f.ID, f.Title, Measures(f.Curves, f.Measures), false})
 	}
-	if len(s.rows) <= manyRuns {
+	if s.rows != nil {
 		parts = append(parts, part{"runs", "Every run", Runs(InOrder(s.rows), s.measuresOfRuns()), true})
 	} else {
-		r.NotDrawn = append(r.NotDrawn, Fact{Name: "Every run", Values: []string{fmt.Sprintf("a page lists at most %d runs; runs.csv, at the end, has all %d", manyRuns, len(s.rows))}})
+		r.NotDrawn = append(r.NotDrawn, Fact{Name: "Every run", Values: []string{fmt.Sprintf("a page lists at most %d runs; runs.csv, at the end, has all %d", manyRuns, s.attempts)}})
 	}
 	for _, part := range parts {
 		if part.table == nil || len(part.table.Rows) == 0 {
@@ -174,7 +184,7 @@ func (s *ReportedStudy) Report(ctx context.Context, db *store.Store, title strin
 		r.Tables = append(r.Tables, Table{ID: part.id + "-table", Title: part.title, Text: part.table.Text(), Folded: part.folded})
 	}
 	var err error
-	r.Downloads, err = s.downloads()
+	r.Downloads, err = s.downloads(ctx, db)
 	return r, err
 }
 
@@ -315,72 +325,56 @@ const manyRuns = 1000
 
 // about returns lines that say how many runs the report covers, and when they were made.
 func (s *ReportedStudy) about() []string {
-	first, last := s.rows[0].Created, s.rows[0].Created
-	for _, row := range s.rows {
-		if row.Created.Before(first) {
-			first = row.Created
-		}
-		if row.Created.After(last) {
-			last = row.Created
-		}
-	}
-	when := first.UTC().Format(time.DateOnly)
-	if day := last.UTC().Format(time.DateOnly); day != when {
+	when := s.first.UTC().Format(time.DateOnly)
+	if day := s.last.UTC().Format(time.DateOnly); day != when {
 		when += " to " + day
 	}
-	return []string{fmt.Sprintf("%s, from %s, recorded %s (UTC).", number.Count(len(s.Observations), "run"), number.Count(len(s.rows), "attempt"), when)}
+	return []string{fmt.Sprintf("%s, from %s, recorded %s (UTC).", number.Count(len(s.Observations), "run"), number.Count(s.attempts, "attempt"), when)}
 }
 
 // downloads returns the data of the page for programs, unrounded and in base units.
-func (s *ReportedStudy) downloads() ([]Download, error) {
-	curves := scaling.Rows(s.Curves)
-	costs := &table.Table{}
-	if s.Bill != nil {
-		costs = CostData(s.Bill.Rows, s.Bill.Currency, s.Bill.Options)
-	}
-	type file struct {
-		name, about, format string
-		table               *table.Table
-	}
-	files := []file{
-		{"scaling.csv", "one line per point: throughput in samples/s, times in seconds, efficiencies as fractions", table.FormatCSV, ScalingData(curves)},
-		{"advice.csv", "one line per candidate: samples/s, seconds, fractions, with intervals", table.FormatCSV, AdviceData(s.Advised)},
-		{"runs.csv", "one line per run", table.FormatCSV, Runs(s.rows, s.measuresOfRuns())},
-		{"cost.csv", "time in seconds and cost of each point, as `cost` prints them", table.FormatCSV, costs},
-		{"evaluations.csv", "one line per evaluation: seconds and samples trained on since the start of training", table.FormatCSV, evaluationsTable(s.Observations)},
-	}
-	if len(s.rows) <= manyRuns {
-		files = slices.Insert(files, 3, file{"runs.json", "the same as JSON", table.FormatJSON, files[2].table})
-	}
-	for _, f := range s.Frames {
-		files = append(files, file{f.ID + ".csv", "one line per point of the table " + f.Title + ": base units, with intervals and ratios to the base", table.FormatCSV, Measures(f.Curves, f.Measures)})
-	}
-	if !s.Kind.Trains {
-		files = slices.DeleteFunc(files, func(f file) bool { return f.name == "scaling.csv" })
-	}
-	var list []Download
-	for _, d := range files {
-		if len(d.table.Rows) == 0 {
-			continue
-		}
+func (s *ReportedStudy) downloads(ctx context.Context, db *store.Store) (list []Download, err error) {
+	add := func(name, about string, write func(io.Writer) error) {
 		var b bytes.Buffer
-		if err := d.table.Write(&b, d.format, table.Screen{}); err != nil {
-			return nil, err
+		if err != nil {
+			return
 		}
 		kind := "text/csv"
-		if d.format == table.FormatJSON {
+		if strings.HasSuffix(name, ".json") {
 			kind = "application/json"
 		}
-		list = append(list, Download{Name: d.name, About: d.about, Type: kind + ";charset=utf-8", Data: b.Bytes()})
+		err = write(&b)
+		list = append(list, Download{Name: name, About: about, Type: kind + ";charset=utf-8", Data: b.Bytes()})
 	}
-	if !s.Kind.Trains {
-		return list, nil
+	of := func(name, about string, t *table.Table) {
+		if format := strings.TrimPrefix(path.Ext(name), "."); len(t.Rows) > 0 {
+			add(name, about, func(w io.Writer) error { return t.Write(w, format, table.Screen{}) })
+		}
 	}
-	text, err := ScalingJSON(curves)
-	if err != nil {
-		return nil, err
+	if s.Kind.Trains {
+		curves := scaling.Rows(s.Curves)
+		of("scaling.csv", "one line per point: throughput in samples/s, times in seconds, efficiencies as fractions", ScalingData(curves))
+		add("scaling.json", "the same as JSON, with every warning", func(w io.Writer) error {
+			text, err := ScalingJSON(curves)
+			if err == nil {
+				_, err = io.WriteString(w, text)
+			}
+			return err
+		})
 	}
-	return slices.Insert(list, 1, Download{Name: "scaling.json", About: "the same as JSON, with every warning", Type: "application/json;charset=utf-8", Data: []byte(text)}), nil
+	of("advice.csv", "one line per candidate: samples/s, seconds, fractions, with intervals", AdviceData(s.Advised))
+	add("runs.csv", "one line per run", func(w io.Writer) error { return WriteRuns(ctx, db, s.Name, s.measuresOfRuns(), w) })
+	if s.rows != nil {
+		of("runs.json", "the same as JSON", Runs(s.rows, s.measuresOfRuns()))
+	}
+	if s.Bill != nil {
+		of("cost.csv", "time in seconds and cost of each point, as `cost` prints them", CostData(s.Bill.Rows, s.Bill.Currency, s.Bill.Options))
+	}
+	of("evaluations.csv", "one line per evaluation: seconds and samples trained on since the start of training", evaluationsTable(s.Observations))
+	for _, f := range s.Frames {
+		of(f.ID+".csv", "one line per point of the table "+f.Title+": base units, with intervals and ratios to the base", Measures(f.Curves, f.Measures))
+	}
+	return list, err
 }
 
 // warnings returns the doubts about the study: alarms, and warnings about the study, its series and

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -9,7 +10,6 @@ import (
 
 	"github.com/scalebench/scalebench/metrics/fingerprint"
 	"github.com/scalebench/scalebench/metrics/redact"
-	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
 // alike keeps one copy of data that many runs of a study have in common, so that a million runs
@@ -82,10 +82,35 @@ type storedParameter struct {
 	value     any // string, int64 or float64
 }
 
-// of returns a run's parameters, from its rows in the table run_parameter, sorted by key, and
-// from the run itself.
-func (a *alike) of(o *scaling.Observation, rows []storedParameter) (map[string]any, error) {
-	key := fmt.Appendf(a.key[:0], "%s\x00%d", o.Framework, o.Workers)
+// eachRun calls each for every run of a query that returns rows of the table run_parameter: the
+// run, key, value and type, with the rows of a run together.
+func eachRun[R comparable](rows *sql.Rows, each func(R, []storedParameter) error) error {
+	defer rows.Close()
+	var run R
+	var list []storedParameter // of the current run
+	for rows.Next() {
+		var of R
+		var p storedParameter
+		if err := rows.Scan(&of, &p.key, &p.value, &p.kind); err != nil {
+			return err
+		}
+		if of != run && len(list) > 0 {
+			if err := each(run, list); err != nil {
+				return err
+			}
+			list = list[:0]
+		}
+		run, list = of, append(list, p)
+	}
+	if err := rows.Err(); err != nil || len(list) == 0 {
+		return err
+	}
+	return each(run, list)
+}
+
+// of returns a run's parameters. If rows has a key twice, the last one counts.
+func (a *alike) of(rows []storedParameter) (map[string]any, error) {
+	key := a.key[:0]
 	for _, p := range rows {
 		key = append(append(append(append(key, 0), p.key...), 0), p.kind...)
 		key = append(key, 0)
@@ -105,7 +130,7 @@ func (a *alike) of(o *scaling.Observation, rows []storedParameter) (map[string]a
 	if all, known := a.parameters[string(key)]; known {
 		return all, nil
 	}
-	all := make(map[string]any, len(rows)+2)
+	all := make(map[string]any, len(rows))
 	for _, p := range rows {
 		v, err := parameter(p.value, p.kind)
 		if err != nil {
@@ -113,7 +138,6 @@ func (a *alike) of(o *scaling.Observation, rows []storedParameter) (map[string]a
 		}
 		all[p.key] = v
 	}
-	all["framework"], all["workers"] = o.Framework, int64(o.Workers)
 	remember(a.parameters, string(key), all)
 	return all, nil
 }

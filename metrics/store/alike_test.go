@@ -5,17 +5,15 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
 // Runs with equal parameters share one map, which saves memory with a million runs. A text
 // never equals a number.
 func TestAlikeParameters(t *testing.T) {
 	a := newAlike()
-	of := func(workers int, rows ...storedParameter) map[string]any {
+	of := func(workers int64, rows ...storedParameter) map[string]any {
 		t.Helper()
-		all, err := a.of(&scaling.Observation{Framework: "f", Workers: workers}, rows)
+		all, err := a.of(append(rows, storedParameter{"workers", "integer", workers}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -24,7 +22,7 @@ func TestAlikeParameters(t *testing.T) {
 	same := func(a, b map[string]any) bool { return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer() }
 	integer := storedParameter{"k", "integer", int64(1)}
 	first := of(2, integer)
-	if d := cmp.Diff(map[string]any{"k": int64(1), "framework": "f", "workers": int64(2)}, first); d != "" {
+	if d := cmp.Diff(map[string]any{"k": int64(1), "workers": int64(2)}, first); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 	if !same(first, of(2, integer)) {

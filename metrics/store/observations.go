@@ -193,46 +193,27 @@ func (o *observer) hosts() error {
 }
 
 func (o *observer) parameters() error {
-	var run int64
-	var list []storedParameter // of the current run
-	err := o.each(`SELECT r.id, p.key, p.value, p.type FROM run r JOIN run_parameter p ON p.run = r.id WHERE `+good+` ORDER BY r.id, p.key`,
-		func(rows *sql.Rows, id *int64) error {
-			var p storedParameter
-			if err := rows.Scan(id, &p.key, &p.value, &p.kind); err != nil {
-				return err
-			}
-			if *id != run {
-				if err := o.have(run, list); err != nil {
-					return err
-				}
-				run, list = *id, list[:0]
-			}
-			list = append(list, p)
-			return nil
-		})
-	if err == nil {
-		err = o.have(run, list)
+	rows, err := o.tx.QueryContext(o.ctx, `SELECT r.id, p.key, p.value, p.type FROM run r JOIN run_parameter p ON p.run = r.id WHERE `+good+` ORDER BY r.id, p.key`, o.ids)
+	if err != nil {
+		return err
 	}
+	err = eachRun(rows, func(run int64, list []storedParameter) error { return o.have(&o.list[o.at[run]], list) })
 	for i := range o.list { // runs without stored parameters
 		if v := &o.list[i]; v.Parameters == nil && err == nil {
-			v.Parameters, err = o.alike.of(v, nil)
+			err = o.have(v, nil)
 		}
 	}
 	return err
 }
 
-// have stores the parameters of the run that was just read; run 0 means that none was read yet.
-func (o *observer) have(run int64, list []storedParameter) (err error) {
-	if run == 0 {
-		return nil
-	}
-	v := &o.list[o.at[run]]
+// have adds its parameters to an observation.
+func (o *observer) have(v *scaling.Observation, list []storedParameter) (err error) {
 	for _, p := range list {
 		if text, is := p.value.(string); is && redact.Merged(text) {
 			v.Warnings = append(slices.Clip(v.Warnings), fmt.Sprintf("an earlier version replaced all secrets in %s by the same word, so different values may be mixed; `scalebench collect` or `import --replace` reads them again", p.key))
 		}
 	}
-	v.Parameters, err = o.alike.of(v, list)
+	v.Parameters, err = o.alike.of(append(list, storedParameter{"framework", "text", v.Framework}, storedParameter{"workers", "integer", int64(v.Workers)}))
 	return err
 }
 

@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -78,8 +76,16 @@ type RunRow struct {
 
 // Runs returns the runs that match the filter, the newest first, with their values of the
 // measures in of. If measures have coordinates, it returns a row for each place within a run.
-func (s *Store) Runs(ctx context.Context, f Filter, of ...measure.Measure) ([]RunRow, error) {
-	var list []RunRow
+func (s *Store) Runs(ctx context.Context, f Filter, of ...measure.Measure) (list []RunRow, err error) {
+	err = s.EachRun(ctx, f, of, func(r RunRow) error {
+		list = append(list, r)
+		return nil
+	})
+	return list, err
+}
+
+// EachRun calls each for every run that Runs would return. Rows share equal lists.
+func (s *Store) EachRun(ctx context.Context, f Filter, of []measure.Measure, each func(RunRow) error) error {
 	columns, arguments := "", []any(nil)
 	for _, m := range of {
 		column, args := valueOf(m)
@@ -87,13 +93,13 @@ func (s *Store) Runs(ctx context.Context, f Filter, of ...measure.Measure) ([]Ru
 	}
 	places, more, err := placesOf(of)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	at := "NULL"
 	if places != "" {
 		at, arguments = "place_at", append(arguments, more...)
 	}
-	err = s.filtered(ctx, f, func(ctx context.Context, tx *sql.Tx, where string, args []any) error {
+	return s.filtered(ctx, f, func(ctx context.Context, tx *sql.Tx, where string, args []any) error {
 		query := `SELECT run, study, coalesce(series, ''), point, repeat, attempt, framework, workers, nodes, status, detail,
 			coalesce(job, ''), coalesce(job_state, ''), created, dir, steps, epochs, coalesce(throughput_why, ''),
 			warnings, coalesce(tags, ''), coalesce(note, ''), ` + at + columns + " FROM runs" + places + " WHERE " + where + " ORDER BY created DESC, id DESC"
@@ -107,41 +113,39 @@ func (s *Store) Runs(ctx context.Context, f Filter, of ...measure.Measure) ([]Ru
 		if err != nil {
 			return err
 		}
-		list, err = scanRuns(rows, len(of))
-		return err
+		return scanRuns(rows, len(of), each)
 	})
-	return list, err
 }
 
-// Describe loads the parameters of the runs in a list.
+// Describe loads the parameters of the runs in a list. Runs share equal maps.
 func (s *Store) Describe(ctx context.Context, list []RunRow) error {
-	of := map[string]map[string]any{}
-	for _, r := range list {
-		of[r.Run] = map[string]any{}
+	names := make([]string, len(list))
+	for i, r := range list {
+		names[i] = r.Run
 	}
-	names, err := json.Marshal(slices.Sorted(maps.Keys(of)))
+	text, err := jsonList(names)
 	if err != nil {
 		return err
 	}
-	rows, err := s.read.QueryContext(ctx, "SELECT run, key, value, type FROM parameters WHERE run IN (SELECT value FROM json_each(?))", string(names))
+	rows, err := s.read.QueryContext(ctx, "SELECT r.name, p.key, p.value, p.type FROM run r JOIN run_parameter p ON p.run = r.id WHERE r.name IN (SELECT value FROM json_each(?)) ORDER BY r.id, p.key", text)
 	if err != nil {
 		return explain(err)
 	}
-	defer rows.Close()
-	for rows.Next() {
-		var run, key, kind string
-		var value any
-		if err := rows.Scan(&run, &key, &value, &kind); err != nil {
-			return explain(err)
+	of, a := map[string]map[string]any{}, newAlike()
+	if err := eachRun(rows, func(run string, list []storedParameter) (err error) {
+		if of[run], err = a.of(list); err != nil {
+			return fmt.Errorf("%s: %w", run, err)
 		}
-		if of[run][key], err = parameter(value, kind); err != nil {
-			return fmt.Errorf("%s: parameter %s: %w", run, key, err)
+		return nil
+	}); err != nil {
+		return explain(err)
+	}
+	for i, r := range list {
+		if list[i].Parameters = of[r.Run]; list[i].Parameters == nil {
+			list[i].Parameters = map[string]any{}
 		}
 	}
-	for i := range list {
-		list[i].Parameters = of[list[i].Run]
-	}
-	return explain(rows.Err())
+	return nil
 }
 
 // filtered calls query with the filter as an SQL condition on the view runs. If the filter has a
@@ -225,11 +229,11 @@ func (f *Filter) conditions() (where string, args []any) {
 	return where, args
 }
 
-// scanRuns returns the rows of a query for runs. values is the number of additional columns at
-// the end.
-func scanRuns(rows *sql.Rows, values int) ([]RunRow, error) {
+// scanRuns calls each for the rows of a query for runs. values is the number of additional columns
+// at the end.
+func scanRuns(rows *sql.Rows, values int, each func(RunRow) error) error {
 	defer rows.Close()
-	var list []RunRow
+	a := newAlike()
 	for rows.Next() {
 		r := RunRow{Values: make([]*float64, values)}
 		var created float64
@@ -240,22 +244,34 @@ func scanRuns(rows *sql.Rows, values int) ([]RunRow, error) {
 			into = append(into, &r.Values[i])
 		}
 		if err := rows.Scan(into...); err != nil {
-			return nil, err
+			return err
 		}
+		a.share(&r.Study, &r.Series, &r.Point, &r.Framework, (*string)(&r.Status), &r.Detail, &r.JobState, &r.ThroughputWhy, &r.Tags, &r.Note)
 		r.Created = metrics.Time(created).UTC()
-		if warnings.Valid && warnings.String != "[]" {
-			if err := json.Unmarshal([]byte(warnings.String), &r.Warnings); err != nil {
-				return nil, err
+		if warnings.Valid {
+			var err error
+			if r.Warnings, err = a.warning(warnings.String); err != nil {
+				return err
 			}
 		}
 		if at.Valid {
 			if err := json.Unmarshal([]byte(at.String), &r.At); err != nil {
-				return nil, err
+				return err
 			}
 		}
-		list = append(list, r)
+		if err := each(r); err != nil {
+			return err
+		}
 	}
-	return list, rows.Err()
+	return rows.Err()
+}
+
+// Extent returns the number of a study's runs, and the times at which the first and the last were
+// recorded.
+func (s *Store) Extent(ctx context.Context, study string) (runs int, first, last time.Time, err error) {
+	var from, to float64
+	err = s.read.QueryRowContext(ctx, "SELECT count(*), coalesce(min(created), 0), coalesce(max(created), 0) FROM run WHERE study = ?", study).Scan(&runs, &from, &to)
+	return runs, metrics.Time(from).UTC(), metrics.Time(to).UTC(), explain(err)
 }
 
 // StudyRow is a study in a list of studies.

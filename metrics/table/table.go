@@ -9,6 +9,7 @@ import (
 	"io"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -83,7 +84,7 @@ func (t *Table) Add(cells ...any) {
 func (t *Table) Write(w io.Writer, format string, on Screen) error {
 	switch format {
 	case FormatCSV:
-		return t.forPrograms().writeCSV(w)
+		return t.writeCSV(w)
 	case FormatJSON:
 		return t.forPrograms().writeJSON(w)
 	case FormatMarkdown:
@@ -95,32 +96,59 @@ func (t *Table) Write(w io.Writer, format string, on Screen) error {
 	return fmt.Errorf("unknown table format %q", format)
 }
 
-// writeCSV writes RFC 4180 with a header line. Text that a spreadsheet would read as a
-// formula gets an apostrophe in front, as spreadsheets do themselves: run records may
-// come from other people. JSON keeps such text unchanged.
 func (t *Table) writeCSV(w io.Writer) error {
-	c := csv.NewWriter(w)
-	record := make([]string, len(t.Columns))
-	for i, column := range t.Columns {
-		record[i] = notFormula(clean.Lines(column.Key))
-	}
-	if err := c.Write(record); err != nil {
+	c, err := NewCSV(w, t.Columns)
+	if err != nil {
 		return err
 	}
 	for _, row := range t.Rows {
-		for i, cell := range row {
-			s, err := plain(cell)
-			if err != nil {
-				return fmt.Errorf("column %s: %w", t.Columns[i].Key, err)
-			}
-			record[i] = s
-		}
-		if err := c.Write(record); err != nil {
+		if err := c.Write(row...); err != nil {
 			return err
 		}
 	}
-	c.Flush()
-	return c.Error()
+	return c.Flush()
+}
+
+// A CSV writes rows as RFC 4180 with a header line, without columns for people. Text that
+// a spreadsheet would read as a formula gets an apostrophe in front, as spreadsheets do
+// themselves: run records may come from other people. JSON keeps such text unchanged.
+type CSV struct {
+	w       *csv.Writer
+	columns []Column
+	record  []string
+}
+
+// NewCSV writes the header line.
+func NewCSV(w io.Writer, columns []Column) (*CSV, error) {
+	c := &CSV{w: csv.NewWriter(w), columns: columns}
+	for _, column := range columns {
+		if !column.People {
+			c.record = append(c.record, notFormula(clean.Lines(column.Key)))
+		}
+	}
+	return c, c.w.Write(c.record)
+}
+
+// Write writes a row, one cell per column.
+func (c *CSV) Write(cells ...any) error {
+	c.record = c.record[:0]
+	for i, cell := range cells {
+		if c.columns[i].People {
+			continue
+		}
+		s, err := plain(Deref(cell))
+		if err != nil {
+			return fmt.Errorf("column %s: %w", c.columns[i].Key, err)
+		}
+		c.record = append(c.record, s)
+	}
+	return c.w.Write(c.record)
+}
+
+// Flush writes what is buffered.
+func (c *CSV) Flush() error {
+	c.w.Flush()
+	return c.w.Error()
 }
 
 // plain formats a cell for a program that reads text.
@@ -132,6 +160,12 @@ func plain(cell any) (string, error) {
 		return notFormula(clean.Lines(c)), nil
 	case time.Time:
 		return c.UTC().Format(time.RFC3339), nil
+	case int:
+		return strconv.Itoa(c), nil
+	case []string:
+		if len(c) == 0 && c != nil {
+			return "[]", nil
+		}
 	}
 	if v := reflect.ValueOf(cell); v.Kind() == reflect.String {
 		return notFormula(clean.Lines(v.String())), nil
