@@ -71,6 +71,9 @@ func (l *log) names(r io.Reader, separators string) *table {
 	if separators == tableSeparators {
 		data = unframed(data, separators)
 	}
+	if first := bytes.TrimSpace(data[:min(len(data), 64)]); len(first) > 0 && bytes.ContainsAny(first[:1], "[{<") && separators == tableSeparators {
+		l.fail(0, "it is JSON or HTML, and not a table in CSV: convert it (jq -r '… | @csv', or a spreadsheet), or name its format with --from")
+	}
 	t := &table{l: l, at: map[string]int{}, more: csv.NewReader(bytes.NewReader(data)), data: data}
 	if len(data) == 0 {
 		return t
@@ -103,9 +106,9 @@ func (l *log) names(r io.Reader, separators string) *table {
 }
 
 // unframed blanks the lines of a table that a CSV reader does not know, so that line numbers stay:
-// the first lines if they are comments or Excel's "sep=;", and the frame of a Markdown table.
+// the first lines if they are comments or Excel's "sep=;", and the frame of a table in Markdown or in text.
 func unframed(data []byte, separators string) []byte {
-	if first := bytes.TrimSpace(data[:min(len(data), 64)]); len(first) == 0 || !bytes.ContainsAny(first[:1], "#|s") {
+	if first := bytes.TrimSpace(data[:min(len(data), 64)]); len(first) == 0 || !bytes.ContainsAny(first[:1], "#|s+") {
 		return data
 	}
 	lines := bytes.SplitAfter(data, []byte{'\n'})
@@ -117,10 +120,10 @@ func unframed(data []byte, separators string) []byte {
 		case len(text) == 0:
 		case preface:
 			lines[i] = []byte{'\n'}
+		case len(bytes.Trim(text, "|:-+= ")) == 0:
+			markdown, lines[i] = true, []byte{'\n'}
 		case !markdown && (text[0] != '|' || text[len(text)-1] != '|'):
 			return bytes.Join(lines, nil)
-		case len(bytes.Trim(text, "|:- ")) == 0:
-			markdown, lines[i] = true, []byte{'\n'}
 		default:
 			markdown = true
 			lines[i] = bytes.Replace(line, text, bytes.TrimSuffix(bytes.TrimPrefix(text, []byte{'|'}), []byte{'|'}), 1)

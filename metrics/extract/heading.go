@@ -63,6 +63,9 @@ func headingOf(name string) heading {
 			h.dims[i].per = cmp.Or(h.dims[i].per, other.dims[0].per)
 		}
 	}
+	if u, is := number.ParseUnit(inside); h.said == "" && is && !u.Bare && u.Base != "" {
+		h.said = strings.TrimSpace(inside) // "(W)": a unit of no figure
+	}
 	h.total, h.of, h.factor = outer.total || inner.total, cmp.Or(outer.of, inner.of), factor
 	for i := range h.dims {
 		h.dims[i].scale *= factor
@@ -97,7 +100,9 @@ func readHeading(text string) heading {
 			}
 		}
 	}
-	rated := slices.ContainsFunc(over[1:], func(part []string) bool {
+	// "tokens/step" is a quantity over something else than a time.
+	counted := len(over) > 1 && isCount(strings.Join(over[0], " "))
+	rated := counted || slices.ContainsFunc(over[1:], func(part []string) bool {
 		return len(part) > 0 && (number.TimeUnit(part[0]) > 0 || isScope(part[0]))
 	})
 	if h.dims != nil || rated {

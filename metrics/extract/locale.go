@@ -124,6 +124,8 @@ func cellHint(text string) string {
 	switch {
 	case strings.HasPrefix(text, "#"):
 		return ": it is a spreadsheet's error; leave the cell empty"
+	case strings.HasPrefix(text, "<"), strings.HasPrefix(text, ">"), strings.HasPrefix(text, "≤"), strings.HasPrefix(text, "≥"):
+		return ": it is a limit and not a value; leave the cell empty"
 	case m == nil || m[1] == "" && strings.TrimSpace(m[3]) == "":
 		return ""
 	case cellRange.MatchString(text):

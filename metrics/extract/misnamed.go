@@ -15,6 +15,8 @@ import (
 var (
 	spreadName = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:std|stdev|stddev|sd|sem|std_?err|stderr|variance|var|cv|iqr|deviation|uncertainty|ci ?\d*|confidence)(?:[^a-z]|$)`)
 	ratioName  = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:speed[-_ ]?up|relative|rel|normali[sz]ed|efficiency|ratio|scaling[-_ ]factor|improvement|gain)(?:[^a-z]|$)`)
+	priceName  = regexp.MustCompile(`(?i)[$€£]|(?:^|[^a-z])(?:cost|price|usd|eur)(?:[^a-z]|$)`)
+	idealName  = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:ideal|linear|theoretical|expected|projected|extrapolated|predicted)(?:[^a-z]|$)`)
 	logName    = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:log(?:2|10|e)?|ln) ?\(|(?:^|[^a-z])log(?:2|10)(?:[^a-z0-9]|$)|^(?:log|ln)[ _]`)
 	// multiplied matches a factor: "k" and "x1000" in brackets, and "x1000" elsewhere.
 	multiplied = regexp.MustCompile(`[(\[{] ?(?:in )?(?:[x×*] ?)?([kKMG]|[tT]housands?|[mM]illions?|[bB]illions?|1[, ]?000(?:[, ]?000)*|1[eE][369]|10\^?[369³⁶⁹]) ?[)\]}]|(?:^|[ _])[x×*] ?(1[, ]?000(?:[, ]?000)*|1[eE][369]|10\^?[369³⁶⁹])(?:[ _]|$)`)
@@ -25,7 +27,7 @@ var (
 )
 
 // factored removes a factor such as "(k)" or "x1000" from the name of a column, and returns it; 1
-// if the name has none.
+// if the name states no factor.
 func factored(name string) (rest string, factor float64) {
 	m := multiplied.FindStringSubmatchIndex(name)
 	if m == nil {
@@ -48,7 +50,7 @@ func factored(name string) (rest string, factor float64) {
 }
 
 // manyOf returns the part of a text that says that a number is for several units, as in
-// "s/1000 iters"; "" if there is none.
+// "s/1000 iters"; "" for other texts.
 func manyOf(text string, several ...*regexp.Regexp) string {
 	for _, expression := range several {
 		for _, m := range expression.FindAllStringSubmatch(text, -1) {
@@ -72,8 +74,22 @@ func computedFrom(name, base string) string {
 		return "a logarithm"
 	case base != "" && ratioName.MatchString(name):
 		return "a ratio to another run"
+	case base != "" && priceName.MatchString(name):
+		return "a cost"
+	case base != "" && idealName.MatchString(name):
+		return "an ideal, which was not measured"
 	}
 	return ""
+}
+
+// rateWord matches words that say that a column is a rate though its name has no time.
+var rateWord = regexp.MustCompile(`(?i)rate|speed|throughput|perf|/|per|ips|fps`)
+
+// isCount reports whether a name is that of a number of samples, tokens or requests: "images",
+// "num_tokens".
+func isCount(name string) bool {
+	list := number.Words(name)
+	return len(list) > 0 && !rateWord.MatchString(name) && slices.Contains([]string{"samples", "tokens", "requests"}, number.Kind(list[len(list)-1]))
 }
 
 // derived returns an error if a column does not hold the figure itself, judging by its name.
@@ -81,6 +97,9 @@ func derived(ours, name, base string) error {
 	unit := cmp.Or(usual[base], "fraction")
 	if what := computedFrom(name, base); what != "" {
 		return fmt.Errorf("column %s is %s, judging by its name, and not %s: map the column with the values; or, if the name is wrong, write %s", clip(name), what, ours, mapping(ours, name, unit))
+	}
+	if strings.HasSuffix(base, "/s") && isCount(name) {
+		return fmt.Errorf("column %s is a number of things, judging by its name, and %s is a rate: map a column with the rate; or, if the name is wrong, write %s", clip(name), ours, mapping(ours, name, unit))
 	}
 	if many := manyOf(name, perSeveral, forSeveral); base != "" && many != "" {
 		return fmt.Errorf("column %s is for %s at once, judging by its name: divide it, so that each number is for one; or, if the name is wrong, write %s", clip(name), many, mapping(ours, name, unit))

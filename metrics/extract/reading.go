@@ -96,6 +96,8 @@ func misnamed(ours, name, base string, h heading) error {
 	whole := ours == "train_seconds" || ours == "elapsed"
 	bare := strings.TrimSpace(brackets.ReplaceAllString(name, ""))
 	switch {
+	case (ours == measure.Errors || ours == measure.Timeouts) && successes.MatchString(name):
+		return fmt.Errorf("column %s is a share of successes, judging by its name, and %s is its complement: add a column with 1 - %s; or, if the name is wrong, write %s", clip(name), ours, name, mapping(ours, name, "fraction"))
 	case (ours == measure.Errors || ours == measure.Timeouts) && (perTime.MatchString(name) || counting.MatchString(name)):
 		return fmt.Errorf("column %s is a rate or a number, judging by its name, but %s is a share of the requests: add a column with failed / all requests, or, if the name is wrong, write %s", clip(name), ours, mapping(ours, name, "fraction"))
 	case base == "" && notAccuracy.MatchString(name) && ours == "accuracy":
@@ -106,7 +108,7 @@ func misnamed(ours, name, base string, h heading) error {
 		return fmt.Errorf("column %s is the time of one of the %s, judging by its name, but %s covers the whole training: write %s, or, if the name is wrong, %s",
 			clip(name), h.of, ours, mapping(of, name, ""), mapping(ours, name, "s"))
 	case h.said == "" && base == "s" && slices.Contains(loadFigures, ours) && bare != ours:
-		return fmt.Errorf("column %s does not state its unit, and most load generators print ms: write %s, or %s", clip(name), mapping(ours, name, "ms"), mapping(ours, name, "s"))
+		return fmt.Errorf("column %s does not state its unit, and most load generators print ms: write %s, or %s (or us, or ns)", clip(name), mapping(ours, name, "ms"), mapping(ours, name, "s"))
 	case h.said != "" && fits && ours == tokensPerSecond && d.per == number.PerDevice:
 		return fmt.Errorf("column %s covers one device, judging by its name: write %s, which is multiplied by the workers, or, if it covers all of them, %s",
 			clip(name), mapping(tokensPerGPU, name, ""), mapping(ours, name, "tokens/s"))
@@ -139,8 +141,9 @@ func otherUnit(ours, name, base string, h heading) error {
 
 // perTime matches the names of rates, and counting the names of numbers of things.
 var (
-	perTime  = regexp.MustCompile(`(?i)(?:/ ?|per[ _]?)(?:s|sec|second|min|minute|h|hour)\b|_(?:per_sec|ps)$`)
-	counting = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:count|counts|number|num|nr|no|total)(?:[^a-z]|$)|#`)
+	perTime   = regexp.MustCompile(`(?i)(?:/ ?|per[ _]?)(?:s|sec|second|min|minute|h|hour)\b|_(?:per_sec|ps)$`)
+	successes = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:success\w*|succeeded|ok|availability|goodput)(?:[^a-z]|$)`)
+	counting  = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:count|counts|number|num|nr|no|total)(?:[^a-z]|$)|#`)
 )
 
 // hinted returns the unit that a hint to the user suggests for a figure.

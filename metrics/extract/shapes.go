@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
 )
@@ -302,10 +303,22 @@ var globalBatch = regexp.MustCompile(`(?i)(?:global|total|effective)[-_ ]?(?:tra
 // batches fails if a rate of steps is multiplied by a batch that the table contradicts.
 func (s *survey) batches() {
 	column := slices.IndexFunc(s.others, func(o *other) bool { return o.numeric && globalBatch.MatchString(o.name) })
-	if column < 0 || !slices.ContainsFunc(s.figures, func(ours string) bool { return s.reads[ours].steps }) {
+	if column < 0 {
 		return
 	}
 	name := s.others[column].name
+	rate, step := slices.Index(s.figures, metrics.FigureThroughput), slices.Index(s.figures, stepSeconds)
+	if rate >= 0 && step >= 0 {
+		s.eachRow(func(t *table, r surveyed) {
+			if v, ok := t.readable(0, name); ok && v.Number > 0 && !within(r.values[rate]*r.values[step], v.Number, 1.25) {
+				s.l.fail(r.line, "%s samples/s and %s s a step make %s samples per step, and column %s has %g: one of the three is wrong",
+					write(r.values[rate]), write(r.values[step]), write(r.values[rate]*r.values[step]), clip(name), v.Number)
+			}
+		})
+	}
+	if !slices.ContainsFunc(s.figures, func(ours string) bool { return s.reads[ours].steps }) {
+		return
+	}
 	s.eachRow(func(t *table, r surveyed) {
 		if v, ok := t.readable(0, name); ok && r.workers > 0 && v.Number != float64(s.l.o.WorkerBatch)*r.workers {
 			s.l.fail(r.line, "column %s has %g samples per step, but %d per worker on %g workers are %g: write --worker-batch with the samples of one worker, or import each batch of a worker as a table",

@@ -88,6 +88,7 @@ const tolerance = 0.05
 // parts, it leaves out the parts.
 func (s *survey) summaries() {
 	onlyMeans := !slices.ContainsFunc(s.rows, func(r surveyed) bool { return r.mark == "" })
+	means := slices.ContainsFunc(s.rows, func(r surveyed) bool { return r.mark == ofRuns })
 	left := map[string][]surveyed{}
 	leave := func(why string, rows ...surveyed) {
 		for _, r := range rows {
@@ -96,11 +97,11 @@ func (s *survey) summaries() {
 		}
 	}
 	for _, r := range s.rows {
-		if why := s.notRun(r.mark, onlyMeans); why != "" {
+		if why := notRun(r.mark, onlyMeans && means); why != "" {
 			leave(why, r)
 		}
 	}
-	for _, group := range groupedBy(s.rows, func(r surveyed) (int, bool) { return r.point, !onlyMeans && s.notRun(r.mark, onlyMeans) == "" }) {
+	for _, group := range groupedBy(s.rows, func(r surveyed) (int, bool) { return r.point, !onlyMeans && notRun(r.mark, false) == "" }) {
 		var runs, sums, rest []surveyed
 		for _, r := range group {
 			switch {
@@ -129,6 +130,11 @@ func (s *survey) summaries() {
 	}
 	s.unmarkedMeans(leave)
 	s.unlikelyRuns()
+	s.tell(left)
+}
+
+// tell reports the rows that were left out, by the reason, and rows that may be summaries.
+func (s *survey) tell(left map[string][]surveyed) {
 	for _, why := range slices.Sorted(maps.Keys(left)) {
 		slices.SortFunc(left[why], func(a, b surveyed) int { return a.line - b.line })
 		s.say("left out %s (lines %s): %s", number.Count(len(left[why]), "row"), lines(left[why]), why)
@@ -142,13 +148,13 @@ const summarise = "they summarise others"
 
 // notRun returns why a row with this mark is left out in any table; "" if it is not. In a table of
 // means only, deviations are left out, and the means count as runs.
-func (s *survey) notRun(m mark, onlyMeans bool) string {
+func notRun(m mark, onlyMeans bool) string {
 	switch {
 	case m == ofFailed:
 		return "the runs failed or have not finished"
 	case m == ofStep:
 		return "they are parts of Slurm jobs"
-	case m == ofSpread && onlyMeans && slices.ContainsFunc(s.rows, func(r surveyed) bool { return r.mark == ofRuns }):
+	case m == ofSpread && onlyMeans:
 		return summarise
 	}
 	return ""
