@@ -92,8 +92,8 @@ func resolve(value string) (string, error) {
 }
 
 // requests creates the file with a load's requests.
-func (r *serving) requests(load string) (io.WriteCloser, error) {
-	return create(r.program.run.Requests(load, r.world.Restart))
+func (r *serving) requests(load, format string) (io.WriteCloser, error) {
+	return create(r.program.run.Requests(load, format, r.world.Restart))
 }
 
 // create creates a new file and its folder.

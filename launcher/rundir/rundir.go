@@ -182,9 +182,10 @@ func (r Folder) Latencies(load string, restart int) string {
 	return filepath.Join(string(r), "latencies", fmt.Sprintf("%s-%d.hlog", load, restart))
 }
 
-// Requests returns the path of a load's requests, for the incarnation of the rank that wrote it.
-func (r Folder) Requests(load string, restart int) string {
-	return filepath.Join(string(r), "requests", fmt.Sprintf("%s-%d.jsonl", load, restart))
+// Requests returns the path of a load's requests in a format, "jsonl" or "parquet", for the incarnation of the rank
+// that wrote it.
+func (r Folder) Requests(load, format string, restart int) string {
+	return filepath.Join(string(r), "requests", fmt.Sprintf("%s-%d.%s", load, restart, format))
 }
 
 // ServerMetrics returns the path of a server's metrics around a load, for the incarnation of the rank that wrote

@@ -13,6 +13,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/parquet-go/parquet-go"
+
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics/measure"
 )
@@ -160,32 +163,46 @@ func TestCancel(t *testing.T) {
 	})
 }
 
-// The file of a load has one line for each request, with the times of its answer.
+// The files of a load have one line or row for each request, with the times of its answer.
 func TestExport(t *testing.T) {
-	var file bytes.Buffer
+	files := map[string]*bytes.Buffer{"jsonl": {}, "parquet": {}}
 	synctest.Test(t, func(t *testing.T) {
 		q := &queue{takes: 10 * time.Millisecond}
 		var told told
 		s := told.service(func(int) (func() (Sender, error), error) {
 			return func() (Sender, error) { return &streaming{queue: q}, nil }, nil
 		}, 1)
-		s.Export = func(name string) (io.WriteCloser, error) {
+		s.Export = func(name, format string) (io.WriteCloser, error) {
 			if name != "batch-1-threads-1" {
 				return nil, errors.New(name)
 			}
-			return closer{&file}, nil
+			return closer{files[format]}, nil
 		}
 		if err := s.Measure(context.Background(), workload(study.Serve{Threads: []int{1}})); err != nil {
 			t.Fatal(err)
 		}
 	})
-	lines := strings.Split(strings.TrimSpace(file.String()), "\n")
+	lines := strings.Split(strings.TrimSpace(files["jsonl"].String()), "\n")
 	var first Outcome
 	if err := json.Unmarshal([]byte(lines[0]), &first); err != nil {
 		t.Fatal(err)
 	}
 	if len(lines) != 2000 || first.Result != "ok" || first.Latency != 0.010 || first.TTFT != 0.005 || first.TPOT != 0.005 || len(first.ITL) != 1 || first.Tokens != 2 {
 		t.Errorf("%d lines, the first %+v", len(lines), first)
+	}
+	table := files["parquet"].Bytes()
+	rows, err := parquet.Read[Outcome](bytes.NewReader(table), int64(len(table)))
+	if err != nil || len(rows) != len(lines) {
+		t.Fatalf("%d rows, %v", len(rows), err)
+	}
+	for i, row := range rows {
+		var line Outcome
+		if err := json.Unmarshal([]byte(lines[i]), &line); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(line, row); diff != "" {
+			t.Fatalf("row %d differs from its line (-line +row):\n%s", i, diff)
+		}
 	}
 }
 

@@ -2,21 +2,21 @@ package loadtest
 
 // An Outcome is one finished request, as exported. Times are in seconds.
 type Outcome struct {
-	At      float64 `json:"at"`   // scheduled send time, from the start of the load
-	Sent    float64 `json:"sent"` // time when the request was sent
-	Latency float64 `json:"latency"`
-	Result  string  `json:"result"` // "ok", "wrong", "late" or "cancelled"
-	Error   string  `json:"error,omitempty"`
-	Replica *int    `json:"replica,omitempty"`
+	At      float64 `json:"at" parquet:"at"`     // scheduled send time, from the start of the load
+	Sent    float64 `json:"sent" parquet:"sent"` // time when the request was sent
+	Latency float64 `json:"latency" parquet:"latency"`
+	Result  string  `json:"result" parquet:"result"` // "ok", "wrong", "late" or "cancelled"
+	Error   string  `json:"error,omitempty" parquet:"error,optional"`
+	Replica *int    `json:"replica,omitempty" parquet:"replica,optional"`
 
-	TTFT      float64   `json:"ttft,omitempty"`
-	TTFO      float64   `json:"ttfo,omitempty"`
-	TPOT      float64   `json:"tpot,omitempty"`
-	ITL       []float64 `json:"itl,omitempty"`
-	Tokens    int       `json:"output_tokens,omitempty"`
-	Input     int       `json:"input_tokens,omitempty"`
-	Cached    int       `json:"cached_tokens,omitempty"`
-	Reasoning int       `json:"reasoning_tokens,omitempty"`
+	TTFT      float64   `json:"ttft,omitempty" parquet:"ttft,optional"`
+	TTFO      float64   `json:"ttfo,omitempty" parquet:"ttfo,optional"`
+	TPOT      float64   `json:"tpot,omitempty" parquet:"tpot,optional"`
+	ITL       []float64 `json:"itl,omitempty" parquet:"itl,list"`
+	Tokens    int       `json:"output_tokens,omitempty" parquet:"output_tokens,optional"`
+	Input     int       `json:"input_tokens,omitempty" parquet:"input_tokens,optional"`
+	Cached    int       `json:"cached_tokens,omitempty" parquet:"cached_tokens,optional"`
+	Reasoning int       `json:"reasoning_tokens,omitempty" parquet:"reasoning_tokens,optional"`
 }
 
 // outcome returns the request as it is exported.

@@ -89,8 +89,9 @@ type Service struct {
 
 	// Log opens the file for a load's latencies (see Result.WriteLog). nil writes none.
 	Log func(name string) (io.WriteCloser, error)
-	// Export opens the file for a load's requests, a JSON object a line (see Outcome). nil writes none.
-	Export func(name string) (io.WriteCloser, error)
+	// Export opens the file for a load's requests (see Outcome): JSON objects, one a line, if the format is
+	// "jsonl", or the rows of a "parquet" file. nil writes none.
+	Export func(name, format string) (io.WriteCloser, error)
 
 	// Scrape reads the servers' own metrics, by replica, and keeps their text under a name unless that is "". nil
 	// reads none.
