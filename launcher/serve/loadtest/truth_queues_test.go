@@ -83,7 +83,7 @@ func (q queueModel) studies(n int, utilisation float64, requests int, shares []f
 		}
 		for _, share := range shares {
 			c, truth := found[share], truths[share]
-			e, err := scaling.CensoredMedian(values[share], 6-len(values[share]), measure.Lower, false, 0)
+			e, err := scaling.ReachOf(values[share], nil, 6-len(values[share]), measure.Lower, false, 0)
 			switch c.cells++; {
 			case err != nil || e.Median == nil || e.Median.Interval == nil:
 				c.refused++
