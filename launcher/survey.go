@@ -198,7 +198,7 @@ func (u Unbegun) Selectable() metrics.Run {
 type Progress struct {
 	Unbegun   int // planned runs without an attempt
 	Underway  int // latest attempt waits or runs, or its end was not judged yet
-	Ended     int // latest attempt of a scheduler ended badly; the run has no good result
+	Ended     int // the scheduler's latest attempt failed; the run has no good result
 	Cancelled int // runs in Ended that scalebench cancelled
 	EndedHere int // latest attempt failed, and a command ran it on this machine
 }

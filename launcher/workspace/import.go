@@ -55,7 +55,7 @@ func Import(ctx context.Context, w *Workspace, o ImportOptions, files []string, 
 	o.digest = func(secret string) string {
 		key, err := keyed()
 		if err != nil {
-			w.Warn("%v", err) // the store refuses the run for this
+			w.Warn("%v", err) // the store then refuses runs with secrets
 		}
 		return key.Hide(secret)
 	}

@@ -18,7 +18,7 @@ type made struct {
 	batches []int
 	runs    int
 	targets []float64
-	noise   float64 // relative
+	noise   float64 // relative standard deviation of a run's throughput
 	misses  bool    // larger batches end below the second target
 	rate    float64 // samples/s of one worker
 }

@@ -128,8 +128,8 @@ func (x *rewriter) quoted(token string) (string, error) {
 	return "", fmt.Errorf("%s is neither a column nor a parameter; put text in single quotes: '%s'", token, name)
 }
 
-// name returns the SQL for a name without quotes and what belongs to it, and the rest of the
-// condition.
+// name returns the SQL for an unquoted name, together with what belongs to it (tag:NAME), and the
+// rest of the condition.
 func (x *rewriter) name(token, next string) (string, string, error) {
 	if tag := tagAfter(token, next); tag != "" {
 		return "EXISTS (SELECT 1 FROM tag WHERE tag.name = runs.run AND tag.tag = '" + tag + "')", next[1+len(tag):], nil

@@ -140,7 +140,7 @@ func TestTruthOfSmoothedLoss(t *testing.T) {
 					ok = false
 					continue
 				}
-				found[k] = *v / step / crossing // 1 is the truth
+				found[k] = *v / step / crossing // relative to the true time, so 1 is exact
 				errors = append(errors, math.Abs(found[k]-1))
 				naive = append(naive, math.Abs(first[k]-1))
 			}

@@ -129,7 +129,7 @@ func (c crossing) factor(odds float64) float64 {
 	return math.Exp(math.Log(odds) / min(max(c.slope, flattest), steepest))
 }
 
-// The bounds of slopes: that of M/M/1 at 0.4 is 2, that of M/D/1 at 0.7 is 8.
+// The bounds of slopes: M/M/1 at 0.4 has a slope of 2, M/D/1 at 0.7 one of 8.
 const flattest, steepest = 2, 15
 
 // crossOf fits the given trials, by Newton's method. Requests of a probe are not independent, so the binomial

@@ -204,7 +204,7 @@ func (r *run) again(s Sender, err error) (Sender, error) {
 	if err == nil {
 		return s, nil
 	}
-	_ = s.Close() // unusable: the error is not of interest
+	_ = s.Close() // the connection is closed because it is unusable, so the error does not matter
 	return r.Dial()
 }
 

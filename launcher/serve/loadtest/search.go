@@ -201,7 +201,7 @@ func (f *finder) refine(ctx context.Context) error {
 	return f.doubt("no largest rate within %s was found in %d tries", f.w.Limit, maxProbes)
 }
 
-// cross returns the lowest crossing of the bounds. There is none if a lower rate failed for another reason.
+// cross returns the lowest crossing of the bounds. None exists if a lower rate failed for another reason.
 func (f *finder) cross() (lowest crossing, state estimate) {
 	around := math.Sqrt(f.bracket.pass * f.bracket.fail)
 	for i, b := range f.bounds {

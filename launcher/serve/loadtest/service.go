@@ -101,7 +101,7 @@ type Service struct {
 	Trace []float64 // send times in seconds for study.Trace
 	// Input and Output are the distributions of the tokens that requests ask for; not set if unknown.
 	Input, Output study.TokenLength
-	// GPUs is the number of GPUs of the service; 0 if it has none.
+	// GPUs is the number of GPUs of the service; 0 without GPUs.
 	GPUs int
 
 	Phase  func(text string) error

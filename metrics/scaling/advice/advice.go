@@ -303,7 +303,7 @@ func (s *study) asFigure() {
 	}
 }
 
-// rate returns the name of the measure that is compared if there are no times.
+// rate returns the name of the measure that is compared if times are unknown.
 func (s *study) rate() string {
 	if s.o.Figure != nil {
 		return s.o.Figure.Title

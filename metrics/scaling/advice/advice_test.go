@@ -217,7 +217,7 @@ func TestPredicted(t *testing.T) {
 	if a.Workers == nil || *a.Workers != 8 || a.Next == nil || a.Next.Workers != 16 || !strings.Contains(a.Next.Why, "; 16 are predicted to have ") {
 		t.Errorf("%v, next %+v", a.Workers, a.Next)
 	}
-	// Throughput is in proportion to the workers: 16 have twice that of 8, at least not less.
+	// Throughput is proportional to the workers: 16 have twice the throughput of 8, and surely not less.
 	var ratio, low, high float64
 	_, said, _ := strings.Cut(a.Next.Why, "; 16 are predicted to have ")
 	if _, err := fmt.Sscanf(said, "%f times its throughput [%f, %f]", &ratio, &low, &high); err != nil || math.Abs(ratio-2) > 0.1 || !(low > 1 && low < ratio && ratio < high && high < 2.3) {

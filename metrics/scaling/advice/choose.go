@@ -51,7 +51,7 @@ func (s *study) asked() (limits []limit, words []string) {
 }
 
 // choose sets the answer. Among the candidates that probably meet all limits, it takes the
-// cheapest if there is a deadline (the one with the fewest workers if there are no prices). With
+// cheapest if there is a deadline (the one with the fewest workers if prices are missing). With
 // only a budget it takes the fastest, and with only a minimum efficiency the one with the most
 // workers. Without limits, see byDefault.
 func (s *study) choose() {

@@ -68,7 +68,7 @@ func (s *study) withholdOdds() {
 	}
 }
 
-// atMost returns the probability that the value is at most x. ok is false if there is no
+// atMost returns the probability that the value is at most x. ok is false without a
 // interval.
 func (f *Estimate) atMost(x, level float64) (p float64, ok bool) {
 	if f == nil || f.Low == nil || f.High == nil {

@@ -15,7 +15,7 @@ import (
 // the square root of 2.
 const kneeGain = 1.4
 
-// byDefault sets the answer if there are no limits: the largest measured count for which going up
+// byDefault sets the answer without limits: the largest measured count for which going up
 // from every smaller count brings at least kneeGain per doubling. In other words, each doubling
 // divides a count's speed by kneeGain, and the answer is the count with the highest result.
 // Counts are compared over the whole range and not only with their neighbours, so that a plateau

@@ -6,7 +6,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// A overhead is a model of the training time that is not spent in steps (warm-up, evaluations), as a
+// An overhead is a model of the training time that is not spent in steps (warm-up, evaluations), as a
 // function of the worker count n. Ranks share the evaluations, which gives a term b/n. A second
 // term a is the same on all ranks, or shrinks more slowly than 1/n, or grows with n (gathering
 // results, for example). The zero value has no runs.

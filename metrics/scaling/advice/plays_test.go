@@ -160,7 +160,7 @@ func (p *play) best() int {
 	return best
 }
 
-// gain returns the true speed of count to divided by that of count from.
+// gain returns the ratio of the true speeds of counts to and from.
 func (p *play) gain(from, to int) float64 {
 	if p.target {
 		return p.seconds(from) / p.seconds(to)

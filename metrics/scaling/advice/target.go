@@ -139,7 +139,7 @@ func (s *study) unreached(silent bool) string {
 }
 
 // outcome returns whether a run reached the target, and the samples that it had trained on at the
-// first evaluation that did; 0 if unknown. For the program's own target, the samples are those of
+// first evaluation that did; 0 if unknown. For the program's own target, the samples are taken from
 // the whole training, if it ended when it reached the target. known is false for a run without
 // data on the target.
 func (s *study) outcome(o *scaling.Observation) (samples float64, reached, known bool) {
