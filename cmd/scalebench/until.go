@@ -43,7 +43,7 @@ func (o *untilOptions) questionFlags(category string) []cli.Flag {
 		&cli.GenericFlag{Name: "min-efficiency", Category: category, Value: &shareFlag{&q.wish.Options.MinEfficiency}, DefaultText: "none", Usage: "find the most workers with an efficiency of `E` or more, as advise does"},
 		&cli.GenericFlag{Name: "target", Category: category, Value: &q.target, DefaultText: "as in advise", Usage: "decide by the time to `TARGET`, such as 0.75"},
 		&cli.StringFlag{Name: "compare", Category: category, Destination: &q.wish.Contrast, DefaultText: "worker counts", Usage: "instead of worker counts, compare the values of the swept `KEY`, such as framework"},
-		&cli.StringFlag{Name: "measure", Category: category, Destination: &q.Measure, DefaultText: "as in advise", Usage: "decide by the `MEASURE`"},
+		&cli.StringFlag{Name: "measure", Aliases: []string{"m"}, Category: category, Destination: &q.Measure, DefaultText: "as in advise", Usage: "decide by the `MEASURE`"},
 	}
 }
 

@@ -69,7 +69,8 @@ func (s *session) warnAll(list []workspace.Warning) {
 	}
 	for _, kind := range kinds {
 		if n := count[kind] - inFull; n > 0 && !s.verbose {
-			s.note("%d more %s: %s", n, kind, s.verbosely)
+			noun, rest, _ := strings.Cut(kind, " ")
+			s.note("%s %s: %s", number.Count(n, "more "+noun), rest, s.verbosely)
 		}
 	}
 	if strangers > 0 {

@@ -331,7 +331,7 @@ func (s *Study) judge(v *View, left float64) {
 	case b == nil && v.Futile:
 		v.Stopped = fmt.Sprintf("the limit: a count is so near to it that %s of each would probably not decide", number.Count(s.most(), "run"))
 	case b == nil:
-		v.Stopped = fmt.Sprintf("max_repeats: each count that may change the answer has %d runs", s.most())
+		v.Stopped = fmt.Sprintf("max_repeats: each count that may change the answer has %s", number.Count(s.most(), "run"))
 	default:
 		v.Batch = b
 	}

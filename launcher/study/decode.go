@@ -246,6 +246,11 @@ func (d *decoder) unknown(path, key, what string, valid []string, set func(strin
 		return
 	}
 	home := d.homes[key]
+	for ours := range strings.FieldsSeq(synonyms[strings.ToLower(key)]) {
+		if home == "" && !slices.Contains(valid, ours) {
+			home = d.homes[ours]
+		}
+	}
 	if table, _, _ := strings.Cut(home, "."); path == "sweep" && slices.Contains([]string{"study", "policy", "telemetry", "command"}, table) {
 		d.problem(join(path, key), what+"; set "+home)
 		return

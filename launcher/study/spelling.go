@@ -17,11 +17,15 @@ var synonyms = map[string]string{
 	"gpu_per_node": "workers_per_node", "gpus_per_node": "workers_per_node", "ranks_per_node": "workers_per_node", "tasks_per_node": "workers_per_node", "ntasks_per_node": "workers_per_node",
 	"cpus_per_task": "cpus_per_worker", "mem": "memory", "timeout": "time", "walltime": "time", "time_limit": "time",
 	"runs": "repeats", "reps": "repeats", "repetitions": "repeats", "seeds": "seed", "iterations": "max_steps", "steps": "max_steps", "num_steps": "max_steps",
-	"dir": "path", "folder": "path", "root": "path", "dtype": "precision", "network": "model", "cmd": "run", "regex": "pattern", "workdir": "directory", "cwd": "directory", "env": "environment",
+	"dataset": "path", "data_set": "path", "data_dir": "path", "data_path": "path", "dir": "path", "folder": "path", "root": "path", "dtype": "precision", "network": "model", "cmd": "run", "regex": "pattern", "workdir": "directory", "cwd": "directory", "env": "environment",
 	"rps": "requests_per_second", "qps": "requests_per_second", "tps": "tokens_per_second", "tok_per_s": "tokens_per_second", "tok_per_sec": "tokens_per_second", "tok/s": "tokens_per_second", "tokens/s": "tokens_per_second", "img/s": "throughput", "samples/s": "throughput", "req/s": "requests_per_second", "requests/s": "requests_per_second", "img_per_sec": "throughput", "images_per_second": "throughput", "samples_per_second": "throughput",
 	"accuracy": "final_accuracy", "acc": "final_accuracy", "val_acc": "final_accuracy", "p50": "latency_p50 step_p50", "p95": "latency_p95 step_p95", "p99": "latency_p99 step_p99",
 	"latency": "latency_p50 latency_p95", "duration": "train_seconds run_seconds", "step_time": "step_p50", "energy": "joules_per_sample", "power": "watts",
+	"gpu_util": gpuUse, "gpu_utilization": gpuUse, "gpu_utilisation": gpuUse, "utilization": gpuUse, "cpu_util": "cpu_share", "cpu_utilization": "cpu_share",
 }
+
+// gpuUse are the names that have to do with how busy GPUs are.
+const gpuUse = "utilisation gpu_throttled_share"
 
 // NearWords returns up to three valid words that word probably means: our names for it,
 // then similar words, most similar first. It ignores leading dashes of valid words.

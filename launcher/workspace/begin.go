@@ -200,6 +200,10 @@ func (k *Work) NoteNothingToRun() {
 	}) {
 		result += ", or its point ran out of memory, which counts as one"
 	}
+	if len(attempts) == 0 {
+		k.w.Note("the database has a good result of every run of %[1]s, and their folders are gone; nothing to run. After `scalebench forget %[1]s`, `run` and `submit` measure them again", k.Study.Name)
+		return
+	}
 	k.w.Note("every run of %s has %s%s; nothing to run", k.Study.Name, result, strings.Replace(elsewhere, "are", "is", 1))
 }
 

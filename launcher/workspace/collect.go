@@ -188,7 +188,7 @@ func (c *collection) all(ctx context.Context, states []launcher.State) error {
 			continue // Survey has warned
 		}
 		if said, ok, err := launcher.Remarks(state.Run); err != nil {
-			c.warn("runs whose tags and notes cannot be read", "%v; the run keeps its earlier tags and note", err)
+			c.warn("run whose tags and notes cannot be read", "%v; the run keeps its earlier tags and note", err)
 		} else if ok {
 			if err := c.db.PutRemarks(ctx, state.Record.ID, said); err != nil {
 				return err
@@ -209,7 +209,7 @@ func (c *collection) one(ctx context.Context, state launcher.State) error {
 	case errors.As(err, &run) && state.Err != nil:
 		return nil // Survey has warned
 	case errors.As(err, &run):
-		c.warn("runs that cannot be collected", "%v", err)
+		c.warn("run that cannot be collected", "%v", err)
 		c.unread++
 		return nil
 	case err != nil:
@@ -219,10 +219,10 @@ func (c *collection) one(ctx context.Context, state launcher.State) error {
 		c.unread++
 	}
 	for _, line := range report.BadLines {
-		c.warn("lines that are not events", "%v", line)
+		c.warn("line without an event", "%v", line)
 	}
 	for _, w := range report.Warnings {
-		c.warn("warnings about files of runs", "%s: %s", state.Record.ID, w)
+		c.warn("warning about files of runs", "%s: %s", state.Record.ID, w)
 	}
 	if report.Changed {
 		c.changed++

@@ -137,7 +137,7 @@ func (w *Workspace) Survey(ctx context.Context, attempts []*launcher.Attempt) (s
 	var list []Warning
 	for _, state := range states {
 		if state.Err != nil {
-			list = append(list, Warning{Kind: "runs that cannot be read", Text: fmt.Sprintf("%s: %v", state.Record.ID, state.Err), Ask: AskOwner(state.Err)})
+			list = append(list, Warning{Kind: "run that cannot be read", Text: fmt.Sprintf("%s: %v", state.Record.ID, state.Err), Ask: AskOwner(state.Err)})
 		}
 	}
 	w.WarnOf(list)

@@ -44,7 +44,7 @@ type Workspace struct {
 
 // A Warning is a warning of a kind that may occur many times.
 type Warning struct {
-	Kind string // a noun in the plural: "runs that cannot be read"
+	Kind string // begins with a noun in the singular: "run that cannot be read"
 	Text string
 	Ask  string // what to ask the owner of the path; "" if nothing
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/number"
 )
 
 // nanoGPT reads the output of nanoGPT's train.py. The time on a line is the duration of the printed
@@ -55,7 +56,7 @@ func readNanoGPT(l *log, r io.Reader) {
 		return
 	}
 	if len(s.measured[reportedMFU]) > 0 {
-		l.note("%d lines have no %s, since evaluations are in nanoGPT's running mean", len(rates.mixed), reportedMFU)
+		l.note("%s no %s, since evaluations are in nanoGPT's running mean", number.Have(len(rates.mixed), "line"), reportedMFU)
 		return
 	}
 	mfu := metrics.Figure{Name: reportedMFU, Reduce: "last", Note: "by the program's own count of FLOPs and its own peak"}

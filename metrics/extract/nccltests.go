@@ -262,7 +262,7 @@ func (w *ncclWrong) judge(l *log) {
 		shown := w.sizes[:min(len(w.sizes), 5)]
 		l.res.Failed = fmt.Sprintf("nccl-tests found wrong results at %s bytes (line %d)", strings.Join(shown, ", "), w.line)
 		if n := len(w.sizes) - len(shown); n > 0 {
-			l.res.Failed += fmt.Sprintf(" and %d more sizes", n)
+			l.res.Failed += " and " + number.Count(n, "more size")
 		}
 	case failed:
 		l.res.Failed = "nccl-tests says " + w.stated

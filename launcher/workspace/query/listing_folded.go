@@ -7,6 +7,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
@@ -14,11 +15,14 @@ import (
 const leastFolded = 3
 
 // Folded is like Status, but combines three or more similar runs of a point into one row, unless
-// they are running. A cell is empty where the combined runs differ.
+// they are running. A cell is empty where the combined runs differ. Ended attempts of a run that a
+// later attempt completed are only counted.
 func Folded(states []launcher.State, planned []launcher.Unbegun) *table.Table {
 	rows := rowsOf(states, planned)
 	keys := varying(rows)
 	order(rows, keys)
+	all := len(rows)
+	rows = slices.DeleteFunc(rows, superseded(rows))
 	t := status(rows, keys)
 	folded := &table.Table{Columns: slices.Insert(slices.Clone(t.Columns), 1, table.Column{Key: "attempts"})}
 	for i := 0; i < len(rows); {
@@ -37,9 +41,31 @@ func Folded(states []launcher.State, planned []launcher.Unbegun) *table.Table {
 		i += n
 	}
 	if len(folded.Rows) == len(rows) {
-		return t
+		folded = t
+	}
+	if n := all - len(rows); n > 0 {
+		folded.Notes = append(folded.Notes, number.Count(n, "earlier attempt")+" of these runs did not succeed; -v lists "+number.Them(n)+".")
 	}
 	return folded
+}
+
+// superseded returns a function that reports whether a row is an ended attempt of a run that a later
+// attempt completed.
+func superseded(rows []row) func(row) bool {
+	type run struct {
+		point  pointID
+		repeat int
+	}
+	done := map[run]int{} // number of the newest attempt with a result
+	for _, r := range rows {
+		if r.state != nil && r.state.Status == metrics.Done {
+			of := run{r.id(), r.point.Repeat}
+			done[of] = max(done[of], r.attempt)
+		}
+	}
+	return func(r row) bool {
+		return r.state != nil && !r.unreadable() && r.state.Status.Terminal() && r.state.Status != metrics.Done && r.attempt < done[run{r.id(), r.point.Repeat}]
+	}
 }
 
 // alike reports whether two rows belong to the same point and show the same state.

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,8 +20,9 @@ func Plan(st *study.Study, plan *study.Plan, in workspace.Inventory) *table.Tabl
 	}
 	untold := func(path string) bool { return none(func(p study.Point) bool { return p.Reaches(path) }) }
 	batchless := none(func(p study.Point) bool { return p.ReceivesBatch() })
+	ownBatch := func(p study.Point) bool { return fmt.Sprint(p.Parameters()["workload.batch"]) != fmt.Sprint(p.WorkerBatch) }
 	swept := slices.DeleteFunc(st.Swept(), func(path string) bool { // these keys have columns already
-		return slices.Contains([]string{"framework", "variant", "workload.model", "workers", "workload.batch", "resources.time"}, path)
+		return slices.Contains([]string{"framework", "variant", "workload.model", "workers", "resources.time"}, path)
 	})
 	t := &table.Table{Columns: []table.Column{{Key: "point"}, {Key: "framework"},
 		{Key: "variant", Data: none(func(p study.Point) bool { return p.Variant != "" })}, {Key: "model", Data: untold("workload.model")}}}
@@ -29,7 +31,7 @@ func Plan(st *study.Study, plan *study.Plan, in workspace.Inventory) *table.Tabl
 	}
 	t.Columns = append(t.Columns, []table.Column{{Key: "workers"}, {Key: "nodes", Optional: true}, {Key: "workers_per_node", Optional: true},
 		{Key: "partition", Optional: true}, {Key: "exclusive", Optional: true},
-		{Key: "worker_batch", Optional: true, Data: batchless}, {Key: "global_batch", Optional: true, Data: batchless},
+		{Key: "worker_batch", Optional: true, Data: batchless || slices.Contains(swept, "workload.batch") && none(ownBatch)}, {Key: "global_batch", Optional: true, Data: batchless},
 		{Key: "learning_rate", Head: "scaled learning rate", Optional: true, Data: untold("workload.reference_batch")},
 		{Key: "runs"}, {Key: "time_limit", Show: number.Seconds, Optional: true}, {Key: "node_hours", Head: "max node-hours"},
 		{Key: "results"}, {Key: "why", Head: "missing"},

@@ -69,7 +69,7 @@ func status(rows []row, keys []string) *table.Table {
 			}
 		}
 		detail := detailOf(s)
-		if detail == reason {
+		if detail == reason || detail == word {
 			detail = "" // avoid showing it twice
 		}
 		if traces := s.Traces; traces.Begun {
