@@ -221,6 +221,9 @@ func (c *collection) one(ctx context.Context, state launcher.State) error {
 	for _, line := range report.BadLines {
 		c.warn("line without an event", "%v", line)
 	}
+	if AskOwner(state.Err) != "" {
+		report.Warnings = nil // Survey has asked for access to the run's files
+	}
 	for _, w := range report.Warnings {
 		c.warn("warning about files of runs", "%s: %s", state.Record.ID, w)
 	}

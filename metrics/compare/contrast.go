@@ -285,16 +285,17 @@ func differ(a, b []scaling.Curve) (apart map[string]bool, named bool, words []st
 	return apart, named, words
 }
 
-// value returns a parameter of a curve as text; "unset" if missing.
+// value returns a parameter of a curve as text; "unset" if missing or empty.
 func value(c scaling.Curve, key string) string {
 	if key == "framework" {
 		return c.Framework
 	}
-	v, ok := c.Parameters[key]
-	if !ok {
+	switch text := fmt.Sprint(c.Parameters[key]); text {
+	case "<nil>", "", "[]", "map[]":
 		return "unset"
+	default:
+		return text
 	}
-	return fmt.Sprint(v)
 }
 
 // groundDiffers returns the fingerprint fields that are equal within each set, but differ between

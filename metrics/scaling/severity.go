@@ -28,6 +28,11 @@ const (
 	Remarkable
 )
 
+var unread = regexp.MustCompile(`^(?:\d+ of \d+ runs?|the runs in .+) could not be read: `)
+
+// IsUnread reports whether a warning says that runs could not be read.
+func IsUnread(warning string) bool { return unread.MatchString(warning) }
+
 // severities ranks warnings by their text, because runs store their warnings as text. The first
 // pattern that matches decides. A warning that no pattern matches is Serious.
 var severities = []struct {
@@ -40,7 +45,7 @@ var severities = []struct {
 	{regexp.MustCompile(`\breports? a world size of `), Decisive},
 	{regexp.MustCompile(`^(?:worker_batch|global_batch|learning_rate|workers_per_node) differs between runs`), Decisive},
 	{regexp.MustCompile(` ran on whole nodes, .+ on nodes that other jobs may share `), Decisive},
-	{regexp.MustCompile(`^(?:\d+ of \d+ runs?|the runs in .+) could not be read: `), Decisive},
+	{unread, Decisive},
 
 	{regexp.MustCompile(`^no base: |^no worker count has |^to count throughput in |^if they do the same work at each worker count`), Baseless},
 

@@ -20,7 +20,9 @@ func Plan(st *study.Study, plan *study.Plan, in workspace.Inventory) *table.Tabl
 	}
 	untold := func(path string) bool { return none(func(p study.Point) bool { return p.Reaches(path) }) }
 	batchless := none(func(p study.Point) bool { return p.ReceivesBatch() })
-	ownBatch := func(p study.Point) bool { return fmt.Sprint(p.Parameters()["workload.batch"]) != fmt.Sprint(p.WorkerBatch) }
+	ownBatch := func(p study.Point) bool {
+		return fmt.Sprint(p.Parameters()["workload.batch"]) != fmt.Sprint(p.WorkerBatch)
+	}
 	swept := slices.DeleteFunc(st.Swept(), func(path string) bool { // these keys have columns already
 		return slices.Contains([]string{"framework", "variant", "workload.model", "workers", "resources.time"}, path)
 	})

@@ -2,6 +2,7 @@ package query
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -44,7 +45,8 @@ func lastAttempts(states []launcher.State) []launcher.State {
 
 // remainingTime returns a text with the estimated time until all runs have ended, and how many run
 // at a time. The estimate is based on finished runs of the same point, or else on all finished
-// runs. The text is "" if no run is left or none has finished.
+// runs. The text is "" if no run is left, if none has finished, or if all that are left take longer
+// than the finished ones.
 func remainingTime(states []launcher.State, planned []launcher.Unbegun, now float64) string {
 	took := durationsOf(states)
 	all := took[pointID{}]
@@ -79,15 +81,18 @@ func remainingTime(states []launcher.State, planned []launcher.Unbegun, now floa
 		total += rest
 	}
 	switch {
-	case running == 0 && waiting == 0:
+	case total == 0: // nothing is left, or it is overdue
 		return ""
 	case running == 0:
-		return fmt.Sprintf("about %s left, one at a time", number.ShortSeconds(total))
+		return fmt.Sprintf("about %s left, one at a time", wholeSeconds(total))
 	case waiting == 0:
-		return fmt.Sprintf("about %s left", number.ShortSeconds(longest))
+		return fmt.Sprintf("about %s left", wholeSeconds(longest))
 	}
-	return fmt.Sprintf("about %s left, %d at a time", number.ShortSeconds(max(longest, total/float64(running))), running)
+	return fmt.Sprintf("about %s left, %d at a time", wholeSeconds(max(longest, total/float64(running))), running)
 }
+
+// wholeSeconds formats an estimate, rounded up to seconds.
+func wholeSeconds(seconds float64) string { return number.ShortSeconds(math.Ceil(seconds)) }
 
 // durationsOf returns the durations of finished runs in seconds, by point. The zero pointID has
 // the durations of all runs.

@@ -49,6 +49,9 @@ func TestProgress(t *testing.T) {
 		// The longest of the last runs determines the end; one is already late.
 		{"the last ones", append([]launcher.State{attempt("w1", 4, 1, metrics.Running, 1940, 0), attempt("w2", 2, 1, metrics.Running, 1000, 0)}, done...), nil,
 			"6 runs: 2 running, 4 done; about 40 s left"},
+		// All that are left take longer than any before: nothing says how long.
+		{"overdue", append([]launcher.State{attempt("w2", 2, 1, metrics.Running, 1000, 0)}, done...), nil, "5 runs: 1 running, 4 done"},
+		{"less than a second", append([]launcher.State{attempt("w2", 2, 1, metrics.Running, 1940.3, 0)}, done...), nil, "5 runs: 1 running, 4 done; about 1 s left"},
 		// Of a point without done runs, the median of all, 95 s.
 		{"none runs", append([]launcher.State{attempt("w4", 1, 1, metrics.Pending, 0, 0)}, done...), nil,
 			"5 runs: 1 pending, 4 done; about 95 s left, one at a time"},

@@ -92,6 +92,9 @@ func (s *study) nothing() {
 	}
 	if len(s.runs) == 0 {
 		s.Reason[1] = "No run has finished successfully yet."
+		if slices.ContainsFunc(s.o.Warnings, scaling.IsUnread) {
+			s.Reason[1] = "No run that could be read has finished successfully."
+		}
 	} else if s.imported() {
 		s.Reason[1] = "Its imported runs state neither a throughput nor a time to a target."
 		if s.curve.Measured(measure.TrainSeconds) {
