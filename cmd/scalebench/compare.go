@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/launcher/workspace/query"
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/report"
 )
@@ -31,9 +32,10 @@ func compareCommand(s *session) *cli.Command {
 			"\n" +
 			"Ratios are B over A, with their 95 % interval. The verdict is better or worse if p <=\n" +
 			"0.05 over all points together. That needs 4 runs per side for one point, 5 for 2 to 6\n" +
-			"points, 6 for up to 23. Runs of different programs are only compared with --mix.",
+			"points, 6 for up to 23. Runs of different programs are only compared with --mix. -m\n" +
+			measure.CostPerMillion + " compares services at equal cost, by the site file's prices.",
 		Flags: append(selectionFlags(&o.Selection), mixFlag(&o.Mix), atFlag(&o.at),
-			metricFlag(&o.Metric),
+			metricFlag(&o.Metric), siteFlag(&o.Site),
 			&cli.StringFlag{Name: "fail-if-worse", Destination: &o.limit, Usage: "exit with 3 if a point's verdict is worse by `PERCENT` or more, such as 5%, or if no point can be judged"}),
 		Action: func(c *cli.Context) error {
 			o.A, o.B = c.Args().Get(0), c.Args().Get(1)

@@ -21,6 +21,7 @@ type Clock string
 const (
 	TrainClock Clock = "train" // since the first step; other kinds of workload have their own clock (measure.Kind.Clock)
 	JobClock   Clock = "job"   // the scheduler's time of the job
+	RunClock   Clock = "run"   // the time of the program, from its start to its end
 	// MillionClock is the time in which a service has a million answers, at a rate of
 	// answers.
 	MillionClock Clock = "million"
@@ -142,8 +143,11 @@ func (t *Tariff) run(v *scaling.Observation, clock Clock) cost.PricedRun {
 		run.Epochs = int(n)
 	}
 	seconds := v.Known(cmp.Or(measure.KindOf(v.Kind).Clock, measure.TrainSeconds))
-	if clock == JobClock {
+	switch clock {
+	case JobClock:
 		seconds = v.JobSeconds
+	case RunClock:
+		seconds = v.Known(measure.RunSeconds)
 	}
 	if v.Why[measure.TrainSeconds] == measure.WhyResumed { // other attempts' jobs were paid for as well
 		seconds = nil
@@ -174,6 +178,8 @@ func joules(v *scaling.Observation, seconds *float64, clock Clock) (*float64, st
 			return j, ""
 		}
 		return nil, "power was read during training, not during the whole job, and Slurm's accounting has no energy of it"
+	case clock == RunClock:
+		return nil, "power was read during training, not during the whole run"
 	case !read && v.Why[measure.Watts] != "":
 		return nil, v.Why[measure.Watts]
 	case !read:

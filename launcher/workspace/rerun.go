@@ -59,7 +59,12 @@ func (w *Workspace) CommandWords(ctx context.Context, arg, file string) string {
 	return ShellQuote(file)
 }
 
+// asUsed returns the words for a study with this plan. A study that keys from the command line
+// define is given by name: its file describes another one.
 func asUsed(file string, plan *study.Plan) string {
+	if plan.Overridden {
+		return ShellQuote(plan.Study)
+	}
 	words := ShellQuote(file)
 	if plan.SiteFile == "" {
 		return words

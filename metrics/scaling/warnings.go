@@ -242,12 +242,17 @@ func (an *analysis) absenceWarnings(c *Curve, s *series) []string {
 	if asked != measure.Throughput {
 		what = "no run that has " + asked + " at "
 	}
-	axis := strings.Replace(c.Axis, Workers, "worker count", 1) + " "
+	at := func(places []string) string {
+		if c.Axis == Workers && len(places) > 1 {
+			return "worker counts " + strings.Join(places, ", ")
+		}
+		return strings.Replace(c.Axis, Workers, "worker count", 1) + " " + strings.Join(places, ", ")
+	}
 	if len(without) > 0 {
-		list = append(list, what+axis+strings.Join(without, ", "))
+		list = append(list, what+at(without))
 	}
 	if len(missing) > 0 {
-		list = append(list, "no finished run at "+axis+strings.Join(missing, ", "))
+		list = append(list, "no finished run at "+at(missing))
 	}
 	return list
 }

@@ -22,6 +22,7 @@ type Comparison struct {
 	Selection        // applies to both sets
 	A, B      string // each a study, or commit:HASH, files:DIGITS, date:FROM..TO, where:CONDITION
 	Metric    string
+	Site      string // site file with the prices for the cost of a million answers; "" for the studies' own
 	At        []string // KEY=VALUE, such as one load of runs that measure several
 	Mix       bool
 	Judge     bool // a verdict (better or worse) is requested, so it must be known which direction is better
@@ -48,7 +49,9 @@ func (r *Reader) Compare(ctx context.Context, o Comparison) (*Compared, error) {
 	}
 	defer db.Close()
 	c := &Compared{}
-	if c.Measure, err = FindMeasure(ctx, db, o.Metric); err != nil {
+	if i := slices.IndexFunc(measure.PerMillion(""), func(m measure.Measure) bool { return m.Name == o.Metric }); i >= 0 {
+		c.Measure = measure.PerMillion("")[i] // priced sets its currency
+	} else if c.Measure, err = FindMeasure(ctx, db, o.Metric); err != nil {
 		return nil, err
 	}
 	if err := directed(o.Judge, c.Measure); err != nil {
@@ -78,6 +81,9 @@ func (r *Reader) Compare(ctx context.Context, o Comparison) (*Compared, error) {
 				return nil, err
 			}
 		}
+		if list, err = r.priced(ctx, list, o, &c.Measure, i > 0); err != nil {
+			return nil, err
+		}
 		if sides[i], err = scaling.FilterPositions(list, at); err != nil {
 			return nil, &workspace.Error{Err: fmt.Errorf("--at: %s: %w", text, err)}
 		}
@@ -100,6 +106,28 @@ func (r *Reader) Compare(ctx context.Context, o Comparison) (*Compared, error) {
 		c.Lines, err = o.inTurns(ctx, db, c.Comparison.Again, scheduled)
 	}
 	return c, err
+}
+
+// priced adds the cost of a million answers to the runs of a set, if that is what is compared. It
+// gives the measure its currency. second tells that the first set has been priced.
+func (r *Reader) priced(ctx context.Context, list []scaling.Observation, o Comparison, m *measure.Measure, second bool) ([]scaling.Observation, error) {
+	if m.Name != measure.CostPerMillion && m.Name != measure.CostPerMillionSamples {
+		return list, nil
+	}
+	study := list[0].Study
+	list, _, err := r.perMillion(ctx, list, Question{Study: study, Measure: m.Name, Prices: &o.Site}, study)
+	if err != nil {
+		return nil, err
+	}
+	priced, err := scaling.FindMeasure(list, m.Name)
+	if err != nil {
+		return nil, unanswered(err)
+	}
+	if second && priced.Unit != m.Unit {
+		return nil, &workspace.Error{Err: fmt.Errorf("%s is in %s for %s and in %s for %s", m.Name, m.Unit, o.A, priced.Unit, o.B), Hint: "Give one site file with the prices of both: --site FILE."}
+	}
+	*m = priced
+	return list, nil
 }
 
 // inTurns returns shell commands that measure both studies again and compare the new runs. The

@@ -59,6 +59,10 @@ func (r *Reader) Cost(ctx context.Context, o Costs) (*Bill, error) {
 			return nil, err
 		}
 	}
+	if clock == workspace.TrainClock && !compare.Work.Epoch && compare.Work.Target == nil && onlyRunTimes(observations) {
+		clock = workspace.RunClock
+		warnings = append(warnings, "the runs record no training time: time and cost are those of the whole program, from its start to its end")
+	}
 	if o.Measure != "" && !compare.Work.Million {
 		if compare.Measure, err = scaling.FindMeasure(observations, o.Measure); err != nil {
 			return nil, unanswered(err)
@@ -85,6 +89,14 @@ func (r *Reader) Cost(ctx context.Context, o Costs) (*Bill, error) {
 		}
 	}
 	return &Bill{Comparison: cost.Comparison{Rows: rows, Options: compare, Currency: tariff.Currency}, Study: observations[0].Study, Warnings: warnings}, nil
+}
+
+// onlyRunTimes reports whether the runs record how long their programs ran, and none records how
+// long it trained.
+func onlyRunTimes(runs []scaling.Observation) bool {
+	clock := cmp.Or(scaling.KindAsked(runs).Clock, measure.TrainSeconds)
+	return slices.ContainsFunc(runs, func(r scaling.Observation) bool { return r.Known(measure.RunSeconds) != nil }) &&
+		!slices.ContainsFunc(runs, func(r scaling.Observation) bool { return r.Known(clock) != nil || r.Why[clock] != "" })
 }
 
 // work returns which time the runs are charged for (the training or the whole job), and

@@ -57,6 +57,9 @@ func (r *Reader) measuring(ctx context.Context, arg string, obs []scaling.Observ
 	}
 	used := r.CommandWords(ctx, arg, file)
 	m.words = []string{"scalebench", verb, used}
+	if used == name { // keys from the command line define it
+		m.study = name
+	}
 	if _, site, given := strings.Cut(used, " --site "); given {
 		m.site = site
 	}

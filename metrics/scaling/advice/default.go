@@ -151,7 +151,7 @@ func (s *study) defaultSentence(points []*scaling.Point, r decision.Result, at f
 		parts = append(parts, text)
 	}
 	if len(parts) == 0 {
-		parts = []string{"nothing else was measured"}
+		parts = []string{"no other worker count has a result"}
 	}
 	return use + ": " + strings.Join(parts, "; ") + "." + s.Uncertain()
 }
