@@ -22,7 +22,7 @@ type Comparison struct {
 	Selection        // applies to both sets
 	A, B      string // each a study, or commit:HASH, files:DIGITS, date:FROM..TO, where:CONDITION
 	Metric    string
-	Site      string // site file with the prices for the cost of a million answers; "" for the studies' own
+	Site      string   // site file with the prices for the cost of a million answers; "" for the studies' own
 	At        []string // KEY=VALUE, such as one load of runs that measure several
 	Mix       bool
 	Judge     bool // a verdict (better or worse) is requested, so it must be known which direction is better
