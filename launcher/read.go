@@ -64,7 +64,7 @@ func plainly(err error) error {
 		want = "a number"
 	}
 	is := strings.TrimPrefix(wrong.Value, "number ")
-	switch is { // a number out of range: the value is in the message
+	switch is { // other values are numbers out of range, which the message quotes
 	case "array":
 		is = "a list"
 	case "object":

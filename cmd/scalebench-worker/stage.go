@@ -48,7 +48,7 @@ func placeFlag() cli.Flag {
 	return &cli.StringFlag{Name: "place", Usage: "where this rank's rank and world size come from: `slurm` or environment", Value: "slurm"}
 }
 
-// place returns this process's place in the world from where --place says; within a Slurm step, slurm reads it.
+// place returns this process's place in the world, from the source that --place names; slurm reads it within a Slurm step.
 func place(c *cli.Context, slurm func(getenv func(string) string) (world.World, error)) (world.World, error) {
 	switch place := c.String("place"); place {
 	case "slurm":

@@ -47,9 +47,9 @@ func TestGaussianGradients(t *testing.T) {
 		ranks int
 		g, s  float64
 	}{
-		"two ranks, much noise":   {2, 0.1, 4}, // B = 400
-		"two ranks, little noise": {2, 1, 4},   // B = 4
-		"eight ranks":             {8, 0.2, 4}, // B = 100
+		"two ranks, much noise":   {2, 0.1, 4}, // true noise scale: 400 samples
+		"two ranks, little noise": {2, 1, 4},   // true noise scale: 4 samples
+		"eight ranks":             {8, 0.2, 4}, // true noise scale: 100 samples
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(1, 2))

@@ -50,7 +50,7 @@ func TestTruthOfQueues(t *testing.T) {
 		s := sums[share]
 		printed := s.cells - s.refused
 		t.Logf("P%g: %.0f %% refused, the truth in %d of %d (%.1f %%)", 100*share, 100*float64(s.refused)/float64(s.cells), s.held, printed, 100*float64(s.held)/float64(max(1, printed)))
-		// If 95 % contain it, so few do once in a thousand times.
+		// If 95 % of the intervals contain the value, a count this low occurs once in a thousand tests.
 		if b := (distuv.Binomial{N: float64(printed), P: 0.95}); printed > 0 && b.CDF(float64(s.held)) < 0.001 {
 			t.Errorf("P%g: the truth is within %d of %d intervals", 100*share, s.held, printed)
 		}

@@ -68,7 +68,7 @@ func await(ctx context.Context, servers []string, model string, ask func(ctx con
 				return fmt.Errorf("model %s at %s: %w; if you trust this server, set SSL_CERT_FILE in the site file's [environment] to its authority's certificate", model, server, err)
 			}
 			if ctx.Err() == nil || last == nil {
-				last = err // rather than the end of the context
+				last = err // keep the last error, not the end of the context
 			}
 			select {
 			case <-ctx.Done():
