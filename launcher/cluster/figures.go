@@ -35,48 +35,16 @@ func figuresOf(p *slurm.Partition, nodes []slurm.Node) figures {
 	if len(nodes) == 0 {
 		return f
 	}
-	var cpus, memory, gpus, threads []int
-	var types []string
-	several := false // GPU types in one node
-	least := map[string]int{}
-	for _, n := range nodes {
-		several = several || len(n.GPUs) > 1
-		if n.Usable() {
-			f.usable++
-		} else if f.reason == "" {
-			f.reason = fmt.Sprintf(" (%s is %s%s)", n.Name, n.State, because(n.Reason))
-		}
-		total := 0
-		for _, g := range n.GPUs {
-			total += g.Count
-			if before, known := least[g.Type]; !known || g.Count < before {
-				least[g.Type] = g.Count
-			}
-			if !slices.Contains(types, g.Type) {
-				types = append(types, g.Type)
-			}
-		}
-		cpus, memory, gpus, threads = append(cpus, n.CPUs), append(memory, n.MemoryMB), append(gpus, total), append(threads, n.Threads)
+	if f.usable, f.reason = usableOf(nodes); f.reason != "" {
+		f.reason = " (" + f.reason + ")"
 	}
-	f.cpus, f.memoryMB, f.gpus = slices.Min(cpus), slices.Min(memory), slices.Min(gpus)
-	switch {
-	case several:
-		f.gpus = 0
-		for _, t := range types {
-			f.kinds = append(f.kinds, slurm.GPUs{Type: t, Count: least[t]})
-		}
-	case len(types) == 1:
-		f.gpuType = types[0]
-	}
-	for _, t := range types {
-		if slice.MatchString(strings.ToLower(t)) {
-			f.doubts = append(f.doubts, t+" are slices of a GPU (MIG): one worker each, and not a whole GPU.")
-		}
-	}
+	f.cpus = slices.MinFunc(nodes, func(a, b slurm.Node) int { return a.CPUs - b.CPUs }).CPUs
+	f.memoryMB = slices.MinFunc(nodes, func(a, b slurm.Node) int { return a.MemoryMB - b.MemoryMB }).MemoryMB
+	types := f.countGPUs(nodes)
 	if p.MaxNodes != nil && *p.MaxNodes < f.maxNodes {
 		f.maxNodes, f.nodesRemark = *p.MaxNodes, fmt.Sprintf("in one job; the partition has %d", f.nodes)
 	}
-	if most := slices.Max(threads); most > 1 {
+	if most := slices.MaxFunc(nodes, func(a, b slurm.Node) int { return a.Threads - b.Threads }).Threads; most > 1 {
 		f.cpusRemark = fmt.Sprintf("hardware threads, up to %d a core", most)
 	}
 	if p.MaxCPUsPerNode != nil && *p.MaxCPUsPerNode < f.cpus {
@@ -92,11 +60,54 @@ func figuresOf(p *slurm.Partition, nodes []slurm.Node) figures {
 	return f
 }
 
-func because(reason string) string {
-	if reason == "" {
-		return ""
+// countGPUs sets the figures of the nodes' GPUs, and returns their types.
+func (f *figures) countGPUs(nodes []slurm.Node) (types []string) {
+	several := false // types in one node
+	least := map[string]int{}
+	for i, n := range nodes {
+		several = several || len(n.GPUs) > 1
+		total := 0
+		for _, g := range n.GPUs {
+			total += g.Count
+			if before, known := least[g.Type]; !known || g.Count < before {
+				least[g.Type] = g.Count
+			}
+			if !slices.Contains(types, g.Type) {
+				types = append(types, g.Type)
+			}
+		}
+		if i == 0 || total < f.gpus {
+			f.gpus = total
+		}
 	}
-	return ": " + reason
+	switch {
+	case several:
+		f.gpus = 0
+		for _, t := range types {
+			f.kinds = append(f.kinds, slurm.GPUs{Type: t, Count: least[t]})
+		}
+	case len(types) == 1:
+		f.gpuType = types[0]
+	}
+	for _, t := range types {
+		if slice.MatchString(strings.ToLower(t)) {
+			f.doubts = append(f.doubts, t+" are slices of a GPU (MIG): one worker each, and not a whole GPU.")
+		}
+	}
+	return types
+}
+
+// usableOf returns how many nodes can take jobs, and why the first of the others cannot: "n1 is DOWN: memory".
+func usableOf(nodes []slurm.Node) (usable int, reason string) {
+	for _, n := range nodes {
+		switch {
+		case n.Usable():
+			usable++
+		case reason == "":
+			reason = strings.TrimSuffix(fmt.Sprintf("%s is %s: %s", n.Name, n.State, n.Reason), ": ")
+		}
+	}
+	return usable, reason
 }
 
 // differences describes the kinds of node in a partition; nil if all are alike.

@@ -27,16 +27,9 @@ func checkPartition(u use, d *slurm.Description, account string) (list []Finding
 		return []Finding{{"partition", u.subject(), Fail, found, "correct [[partitions]] in the site file (scalebench site init writes one)"}}, false
 	}
 	nodes := d.NodesOf(u.known)
-	usable, reason := 0, ""
-	for _, n := range nodes {
-		if n.Usable() {
-			usable++
-		} else if reason == "" {
-			reason = fmt.Sprintf("; %s is %s", n.Name, n.State)
-			if n.Reason != "" {
-				reason += ": " + n.Reason
-			}
-		}
+	usable, reason := usableOf(nodes)
+	if reason != "" {
+		reason = "; " + reason
 	}
 	f := Finding{"partition", u.subject(), OK, fmt.Sprintf("%s, %d of %s can take jobs%s", u.known.State, usable, number.Count(len(nodes), "node"), reason), ""}
 	open = true

@@ -84,23 +84,8 @@ func Ask(obs []Observation, planned []Planned, q Question) (*Answer, error) {
 			return nil, &QuestionError{"at", err}
 		}
 	}
-	along := cmp.Or(q.Axis, of.Axis)
-	if along == "" && q.Picture {
-		along = widestLoad(a.Observations, of)
-	}
-	if a.Axis, err = KeyNamed(along, a.Observations, planned, of); err != nil && q.Picture {
-		if a.Against, err = against(a.Observations, q.Axis, of, err); err == nil {
-			a.Axis, err = KeyNamed(cmp.Or(q.Along, of.Axis, joined(a.Observations, of)), a.Observations, planned, of)
-			if err != nil {
-				return nil, &QuestionError{"along", err}
-			}
-		}
-	}
-	if err != nil {
-		return nil, &QuestionError{"axis", err}
-	}
-	if q.Along != "" && a.Against == nil {
-		return nil, &QuestionError{"along", fmt.Errorf("%s: points are joined along the axis; --along is for an axis that is a measure, such as -x %s", q.Along, measure.RequestsPerSecond)}
+	if err := a.along(q, of, planned); err != nil {
+		return nil, err
 	}
 	base, err := baseAt(q.Base, a.Axis)
 	if err != nil {
@@ -119,6 +104,29 @@ func Ask(obs []Observation, planned []Planned, q Question) (*Answer, error) {
 		}
 	}
 	return a, nil
+}
+
+// along sets the axis, and for a picture over another measure that measure.
+func (a *Answer) along(q Question, of measure.Measure, planned []Planned) (err error) {
+	along := cmp.Or(q.Axis, of.Axis)
+	if along == "" && q.Picture {
+		along = widestLoad(a.Observations, of)
+	}
+	if a.Axis, err = KeyNamed(along, a.Observations, planned, of); err != nil && q.Picture {
+		if a.Against, err = against(a.Observations, q.Axis, of, err); err == nil {
+			a.Axis, err = KeyNamed(cmp.Or(q.Along, of.Axis, joined(a.Observations, of)), a.Observations, planned, of)
+			if err != nil {
+				return &QuestionError{"along", err}
+			}
+		}
+	}
+	if err != nil {
+		return &QuestionError{"axis", err}
+	}
+	if q.Along != "" && a.Against == nil {
+		return &QuestionError{"along", fmt.Errorf("%s: points are joined along the axis; --along is for an axis that is a measure, such as -x %s", q.Along, measure.RequestsPerSecond)}
+	}
+	return nil
 }
 
 // against returns the measure with this name, for the x axis. If there is no such measure, it

@@ -291,27 +291,7 @@ func answer(c scaling.Curve, runs map[string]*scaling.Observation, at map[string
 			measured[name] = &Allocation{At: combination, Verdict: TooLittle, Keeps: new(float64), Bound: Bound{Of: BoundMemory, Why: "it ran out"}}
 		}
 	}
-	for _, key := range o.Factors {
-		if f := factor(key, a.Reference.At, measured); len(f.Levels) > 1 {
-			a.Factors = append(a.Factors, f)
-		}
-	}
-	for _, m := range measured {
-		if steps(m.At, a.Reference.At) > 1 {
-			a.Together = append(a.Together, *m)
-		}
-	}
-	slices.SortFunc(a.Together, func(x, y Allocation) int {
-		for _, key := range o.Factors {
-			if v, w := x.At[key], y.At[key]; v != w {
-				return Compare(key, v, w)
-			}
-		}
-		return 0
-	})
-	for _, name := range slices.Sorted(maps.Keys(measured)) {
-		a.measured = append(a.measured, *measured[name])
-	}
+	a.arrange(measured)
 	equal := equalRuns(c, o.Measure)
 	a.Because = scaling.DecisiveIn([]scaling.Curve{c}, o.Warnings...)
 	if len(equal) > 0 {
@@ -325,6 +305,31 @@ func answer(c scaling.Curve, runs map[string]*scaling.Observation, at map[string
 	a.drifts()
 	a.RunWarnings = runWarnings(c, at, o.Measure)
 	return a
+}
+
+// arrange sorts the measured combinations by what differs from the reference.
+func (a *Answer) arrange(measured map[string]*Allocation) {
+	for _, key := range a.keys {
+		if f := factor(key, a.Reference.At, measured); len(f.Levels) > 1 {
+			a.Factors = append(a.Factors, f)
+		}
+	}
+	for _, m := range measured {
+		if steps(m.At, a.Reference.At) > 1 {
+			a.Together = append(a.Together, *m)
+		}
+	}
+	slices.SortFunc(a.Together, func(x, y Allocation) int {
+		for _, key := range a.keys {
+			if v, w := x.At[key], y.At[key]; v != w {
+				return Compare(key, v, w)
+			}
+		}
+		return 0
+	})
+	for _, name := range slices.Sorted(maps.Keys(measured)) {
+		a.measured = append(a.measured, *measured[name])
+	}
 }
 
 // equalRuns returns the names of the combinations whose runs all have the same value.
