@@ -91,7 +91,7 @@ func (r *serving) dialer(ctx context.Context, servers []string, private map[stri
 	if w.Path != "" {
 		return r.plainDialer(servers, expect, private, s)
 	}
-	ask, err := r.asker(ctx, servers, expect)
+	ask, err := r.asker(ctx, servers, expect, private)
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +180,7 @@ func (r *serving) inputs(batch int) (target.Inputs, error) {
 }
 
 // asker returns a function that makes requests for a model that describes itself.
-func (r *serving) asker(ctx context.Context, servers []string, expect []byte) (func(target.Inputs) (*target.Question, error), error) {
+func (r *serving) asker(ctx context.Context, servers []string, expect []byte, private map[string]string) (func(target.Inputs) (*target.Question, error), error) {
 	w := r.point.Workload.Serve
 	if w.Target == study.Process {
 		m, _, err := r.openLocal(ctx) // ends with this process
@@ -195,7 +195,7 @@ func (r *serving) asker(ctx context.Context, servers []string, expect []byte) (f
 	}
 	patience, stop := context.WithTimeout(ctx, time.Duration(w.Startup))
 	defer stop()
-	model, err := target.Find(patience, servers, name)
+	model, err := target.Find(patience, servers, name, private)
 	if err != nil {
 		return nil, err
 	}

@@ -195,7 +195,7 @@ func askModel(ctx context.Context, c *cli.Context, as *target.HTTP) (dial func()
 	}
 	patience, cancel := context.WithTimeout(ctx, c.Duration("ready"))
 	defer cancel()
-	model, err := target.Find(patience, as.URLs, name)
+	model, err := target.Find(patience, as.URLs, name, as.Private)
 	if err != nil {
 		return nil, err
 	}

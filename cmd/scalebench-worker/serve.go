@@ -265,7 +265,7 @@ func (r *serving) awaitReady(ctx context.Context, address string) error {
 		return err
 	}
 	// Some servers report that they are ready before they have loaded their model.
-	has := modelIsReady(w, address)
+	has := modelIsReady(w, address, private)
 	if r.framework.Language {
 		has = lists("http://"+address+framework.LanguageModels, private)
 	}
@@ -290,7 +290,7 @@ func isReady(w study.Serve, address string, headers map[string]string) func(cont
 }
 
 // modelIsReady asks a replica whether its model is ready.
-func modelIsReady(w study.Serve, address string) func(context.Context) error {
+func modelIsReady(w study.Serve, address string, headers map[string]string) func(context.Context) error {
 	scheme := "http://"
 	if w.Target == study.GRPC {
 		scheme = "grpc://"
@@ -298,7 +298,7 @@ func modelIsReady(w study.Serve, address string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		ctx, stop := context.WithTimeout(ctx, time.Second)
 		defer stop()
-		_, err := target.Find(ctx, []string{scheme + address}, framework.ServedModel)
+		_, err := target.Find(ctx, []string{scheme + address}, framework.ServedModel, headers)
 		return err
 	}
 }

@@ -23,11 +23,6 @@ func (w *Serve) checkPrompts(wrong map[string]string) {
 	case w.Prompts != "" && w.Expect != "":
 		wrong["workload.expect"] = "the answers to workload.prompts differ; leave it out"
 	}
-	for path, set := range map[string]bool{"workload.headers": w.Headers != "", "workload.api_key": w.APIKey != ""} {
-		if set && w.Path == "" && wrong[path] == "" {
-			wrong[path] = "needs workload.path: requests of the Open Inference Protocol carry no headers of the study"
-		}
-	}
 	if w.Headers.Of()["Authorization"] != "" && w.APIKey != "" {
 		wrong["workload.api_key"] = "sets the header Authorization, which workload.headers set too; leave one of the two out"
 	}

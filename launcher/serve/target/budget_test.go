@@ -223,7 +223,7 @@ func TestHugeMetadata(t *testing.T) {
 		"wrong type":      {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"ready":1e999}`) }, "cannot unmarshal"},
 	} {
 		s := httptest.NewServer(c.answer)
-		if err := ready(t.Context(), s.URL, "m"); err == nil || !strings.Contains(err.Error(), c.want) {
+		if err := ready(nil)(t.Context(), s.URL, "m"); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %.200v, want %q", name, err, c.want)
 		}
 		s.Close()

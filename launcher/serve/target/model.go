@@ -14,6 +14,7 @@ type Served struct {
 	// Token is the bearer token for servers queried over HTTP (see HTTP.Token).
 	Token string
 
+	private map[string]string // headers of requests over HTTP
 	servers []string
 	model   *Model
 }
@@ -24,17 +25,19 @@ func OverGRPC(url string) bool {
 }
 
 // Find waits until every server reports that it has the model ready, or until the context ends. URLs are all
-// http://HOST:PORT, or all grpc://HOST:PORT or grpcs://HOST:PORT.
-func Find(ctx context.Context, servers []string, model string) (*Served, error) {
-	ready := awaitV2
+// http://HOST:PORT, or all grpc://HOST:PORT or grpcs://HOST:PORT. All requests over HTTP carry the headers.
+func Find(ctx context.Context, servers []string, model string, headers map[string]string) (*Served, error) {
+	var m *Model
+	var err error
 	if len(servers) > 0 && OverGRPC(servers[0]) {
-		ready = awaitGRPC
+		m, err = awaitGRPC(ctx, servers, model)
+	} else {
+		m, err = awaitV2(ctx, servers, model, headers)
 	}
-	m, err := ready(ctx, servers, model)
 	if err != nil {
 		return nil, err
 	}
-	return &Served{servers: servers, model: m}, nil
+	return &Served{servers: servers, model: m, private: headers}, nil
 }
 
 // A Question is a set of requests whose right answers are known.
@@ -83,7 +86,7 @@ func (s *Served) ask(in Inputs, expect []byte, deadline time.Time) (*Question, e
 		return nil, err
 	}
 	t := newV2(s.servers, s.model, p)
-	t.Expect, t.Token = expect, s.Token
+	t.Expect, t.Token, t.Private = expect, s.Token, s.private
 	if err := t.Learn(deadline); err != nil {
 		return nil, fmt.Errorf("the first answers: %w", err)
 	}

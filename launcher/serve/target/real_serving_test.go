@@ -97,7 +97,7 @@ func TestServingONNX(t *testing.T) {
 		}
 	}
 	for i := range http {
-		m, err := awaitV2(ctx, http[i:i+1], "model")
+		m, err := awaitV2(ctx, http[i:i+1], "model", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -158,7 +158,7 @@ func TestServingONNX(t *testing.T) {
 	// Answers to other images are wrong.
 	wrong := set.Outputs[want.Name]
 	wrong.Bytes = slices.Concat(wrong.Slice(4, 1), wrong.Slice(0, 4))
-	m, err := awaitV2(ctx, http[:1], "model")
+	m, err := awaitV2(ctx, http[:1], "model", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +224,7 @@ func askServer(t *testing.T, name string, binary bool) (http, rpc []string, m *M
 	http, rpc = []string{fmt.Sprintf("http://127.0.0.1:%d", ports[0])}, []string{fmt.Sprintf("grpc://127.0.0.1:%d", ports[1])}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	m, err := awaitV2(ctx, http, "double")
+	m, err := awaitV2(ctx, http, "double", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

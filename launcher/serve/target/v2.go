@@ -34,20 +34,20 @@ func (m *Model) Binary() bool { return slices.Contains(m.Server.Extensions, oip.
 const mostMetadata = 1 << 20
 
 // awaitV2 waits until every server (http://HOST:PORT) reports that the model is ready, or until the context
-// ends. It returns the first server's description of the model. The error includes the last answer of the
+// ends. Its requests carry the headers. It returns the first server's description of the model. The error includes the last answer of the
 // server that was not ready.
-func awaitV2(ctx context.Context, servers []string, model string) (*Model, error) {
+func awaitV2(ctx context.Context, servers []string, model string, headers map[string]string) (*Model, error) {
 	if err := (&HTTP{URLs: servers}).Check(); err != nil {
 		return nil, err
 	}
-	if err := await(ctx, servers, model, ready); err != nil {
+	if err := await(ctx, servers, model, ready(headers)); err != nil {
 		return nil, err
 	}
 	m := &Model{}
-	if err := get(ctx, servers[0], "/v2", &m.Server); err != nil && !errors.Is(err, errNotFound) {
+	if err := get(ctx, servers[0], "/v2", headers, &m.Server); err != nil && !errors.Is(err, errNotFound) {
 		return nil, err // a server without metadata gets JSON
 	}
-	if err := get(ctx, servers[0], modelPath(model), &m.Model); err != nil {
+	if err := get(ctx, servers[0], modelPath(model), headers, &m.Model); err != nil {
 		return nil, err
 	}
 	return m, nil
@@ -87,16 +87,18 @@ func modelPath(model string) string { return "/v2/models/" + url.PathEscape(mode
 
 var errNotReady = errors.New(`it answers {"ready": false}`)
 
-// ready returns nil if the server reports that the model is ready.
-func ready(ctx context.Context, server, model string) error {
-	var says struct{ Ready *bool }
-	if err := get(ctx, server, modelPath(model)+"/ready", &says); err != nil {
-		return err
+// ready returns a function that returns nil if the server reports that the model is ready.
+func ready(headers map[string]string) func(ctx context.Context, server, model string) error {
+	return func(ctx context.Context, server, model string) error {
+		var says struct{ Ready *bool }
+		if err := get(ctx, server, modelPath(model)+"/ready", headers, &says); err != nil {
+			return err
+		}
+		if says.Ready != nil && !*says.Ready {
+			return errNotReady
+		}
+		return nil
 	}
-	if says.Ready != nil && !*says.Ready {
-		return errNotReady
-	}
-	return nil
 }
 
 var errNotFound = errors.New("status 404")
@@ -118,11 +120,14 @@ func sameHost(next *http.Request, before []*http.Request) error {
 }
 
 // get reads JSON, or an empty body, from a server.
-func get(ctx context.Context, server, path string, into any) error {
+func get(ctx context.Context, server, path string, headers map[string]string, into any) error {
 	at := strings.TrimSuffix(server, "/") + path
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
 	if err != nil {
 		return err
+	}
+	for name, value := range headers {
+		request.Header.Set(name, value)
 	}
 	answer, err := describer.Do(request)
 	if err != nil {
@@ -173,7 +178,7 @@ func newV2(servers []string, m *Model, p *Payload) *V2 {
 // Learn queries every replica twice and remembers the first answer; see Known.
 func (t *V2) Learn(deadline time.Time) error {
 	return t.learn(t.URLs, deadline, func(at string) (loadtest.Sender, error) {
-		one := HTTP{URLs: []string{at}, Token: t.Token, Bodies: t.Bodies[:1], ContentType: t.ContentType, Headers: t.Headers, Expect: t.Expect, Judge: t.Judge}
+		one := HTTP{URLs: []string{at}, Token: t.Token, Private: t.Private, Bodies: t.Bodies[:1], ContentType: t.ContentType, Headers: t.Headers, Expect: t.Expect, Judge: t.Judge}
 		return one.Dial()
 	})
 }

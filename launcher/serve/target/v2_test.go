@@ -59,7 +59,7 @@ func TestReady(t *testing.T) {
 	}))
 	defer s.Close()
 	t.Setenv("HTTP_PROXY", "http://127.0.0.1:1") // a proxy that must not be used
-	m, err := awaitV2(t.Context(), []string{s.URL}, "m")
+	m, err := awaitV2(t.Context(), []string{s.URL}, "m", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func TestNotReady(t *testing.T) {
 			}
 			tt.answer(w, r)
 		}))
-		_, err := awaitV2(ctx, []string{s.URL}, "m")
+		_, err := awaitV2(ctx, []string{s.URL}, "m", nil)
 		s.Close()
 		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "model m at "+s.URL+" is not ready after") {
 			t.Errorf("%s: error %v, want %q", name, err, tt.want)
@@ -104,10 +104,10 @@ func TestNotReady(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := awaitV2(ctx, []string{closed.URL}, "m"); err == nil {
+	if _, err := awaitV2(ctx, []string{closed.URL}, "m", nil); err == nil {
 		t.Error("a server that is not there is ready")
 	}
-	if _, err := awaitV2(ctx, nil, "m"); err == nil {
+	if _, err := awaitV2(ctx, nil, "m", nil); err == nil {
 		t.Error("no server is ready")
 	}
 }
@@ -124,7 +124,7 @@ func TestReadyWithoutMetadata(t *testing.T) {
 				http.NotFound(w, r)
 			}
 		}))
-		m, err := awaitV2(t.Context(), []string{s.URL}, "m")
+		m, err := awaitV2(t.Context(), []string{s.URL}, "m", nil)
 		s.Close()
 		if want == "" && (err != nil || m.Binary()) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("described %v: %+v, %v; want %q", described, m, err, want)
@@ -505,11 +505,49 @@ func TestUntrustedIsFinal(t *testing.T) {
 	defer s.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	_, http := awaitV2(ctx, []string{s.URL}, "m")
+	_, http := awaitV2(ctx, []string{s.URL}, "m", nil)
 	_, rpc := awaitGRPC(ctx, []string{"grpcs" + strings.TrimPrefix(s.URL, "https")}, "m")
 	for _, err := range []error{http, rpc} {
 		if err == nil || ctx.Err() != nil || !strings.Contains(err.Error(), "unknown authority; if you trust this server, set SSL_CERT_FILE") {
 			t.Error(err)
 		}
+	}
+}
+
+// Descriptions, readiness queries, the first answers and the load carry the headers.
+func TestHeadersOfV2(t *testing.T) {
+	var refused atomic.Int64
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("X-Key") != "secret" {
+			refused.Add(1)
+			http.Error(w, "who is it?", http.StatusForbidden)
+			return
+		}
+		switch r.URL.Path {
+		case "/v2":
+			_, _ = io.WriteString(w, `{"name":"s"}`)
+		case "/v2/models/m":
+			_, _ = io.WriteString(w, describesModel)
+		case "/v2/models/m/infer":
+			_, _ = io.WriteString(w, `{"model_name":"m","outputs":[{"name":"y","datatype":"FP32","shape":[1,2],"data":[1,2]},{"name":"n","datatype":"INT64","shape":[1],"data":[3]}]}`)
+		}
+	}))
+	defer s.Close()
+	found, err := Find(t.Context(), []string{s.URL}, "m", map[string]string{"X-Key": "secret"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	deadline := time.Now().Add(time.Minute)
+	q, err := found.Ask(t.Context(), Inputs{Batch: 1}, nil, deadline)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sender, err := q.Dial()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sender.Close()
+	if err := sender.Send(deadline); err != nil || refused.Load() != 0 {
+		t.Errorf("%v; %d requests without the header", err, refused.Load())
 	}
 }
