@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"path"
 	"slices"
 	"strings"
@@ -334,7 +333,7 @@ func (s *ReportedStudy) about() []string {
 
 // downloads returns the data of the page for programs, unrounded and in base units.
 func (s *ReportedStudy) downloads(ctx context.Context, db *store.Store) (list []Download, err error) {
-	add := func(name, about string, write func(io.Writer) error) {
+	add := func(name, about string, write func(*bytes.Buffer) error) {
 		var b bytes.Buffer
 		if err != nil {
 			return
@@ -348,22 +347,23 @@ func (s *ReportedStudy) downloads(ctx context.Context, db *store.Store) (list []
 	}
 	of := func(name, about string, t *table.Table) {
 		if format := strings.TrimPrefix(path.Ext(name), "."); len(t.Rows) > 0 {
-			add(name, about, func(w io.Writer) error { return t.Write(w, format, table.Screen{}) })
+			add(name, about, func(w *bytes.Buffer) error { return t.Write(w, format, table.Screen{}) })
 		}
 	}
 	if s.Kind.Trains {
 		curves := scaling.Rows(s.Curves)
 		of("scaling.csv", "one line per point: throughput in samples/s, times in seconds, efficiencies as fractions", ScalingData(curves))
-		add("scaling.json", "the same as JSON, with every warning", func(w io.Writer) error {
+		add("scaling.json", "the same as JSON, with every warning", func(w *bytes.Buffer) error {
 			text, err := ScalingJSON(curves)
-			if err == nil {
-				_, err = io.WriteString(w, text)
-			}
+			w.WriteString(text)
 			return err
 		})
 	}
 	of("advice.csv", "one line per candidate: samples/s, seconds, fractions, with intervals", AdviceData(s.Advised))
-	add("runs.csv", "one line per run", func(w io.Writer) error { return WriteRuns(ctx, db, s.Name, s.measuresOfRuns(), w) })
+	add("runs.csv", "one line per run", func(w *bytes.Buffer) error {
+		w.Grow(500 * s.attempts) // about what they need: doubling would hold a large table three times
+		return WriteRuns(ctx, db, s.Name, s.measuresOfRuns(), w)
+	})
 	if s.rows != nil {
 		of("runs.json", "the same as JSON", Runs(s.rows, s.measuresOfRuns()))
 	}

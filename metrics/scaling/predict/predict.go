@@ -16,6 +16,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sync"
 
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
@@ -121,6 +122,19 @@ type Law struct {
 	draws  []draw
 	level  float64
 	others []*Law // fits with other numbers of virtual stages, if that number is unknown
+
+	once  sync.Once
+	rates []float64 // of counts; see rate
+}
+
+// rate returns the rate at a count. Advice asks for it often, and there may be many runs.
+func (l *Law) rate(i int) float64 {
+	l.once.Do(func() {
+		for _, c := range l.counts {
+			l.rates = append(l.rates, c.rate())
+		}
+	})
+	return l.rates[i]
 }
 
 // stages are the numbers of virtual stages per worker that are tried if the number is
@@ -402,13 +416,13 @@ func (l *Law) beyond(workers int, batch float64) *Refusal {
 // Otherwise why is "".
 func (l *Law) stalled() (why string, from int) {
 	n := len(l.counts) - 1
-	last := l.counts[n]
+	last, rate := l.counts[n], l.rate(n)
 	for i, c := range l.counts[:n] {
 		switch {
-		case c.Workers < last.Workers && last.rate() < c.rate()*(1-fallen):
-			return fmt.Sprintf("the rate falls, from %.3g at %d to %.3g at %d workers", c.rate(), c.Workers, last.rate(), last.Workers), c.Workers
-		case 2*c.Workers <= last.Workers && l.place(i).work <= l.place(n).work && last.rate() < c.rate()*growth:
-			return fmt.Sprintf("%d workers get %.3g times as much done as %d: something is saturated", last.Workers, last.rate()/c.rate(), c.Workers), c.Workers
+		case c.Workers < last.Workers && rate < l.rate(i)*(1-fallen):
+			return fmt.Sprintf("the rate falls, from %.3g at %d to %.3g at %d workers", l.rate(i), c.Workers, rate, last.Workers), c.Workers
+		case 2*c.Workers <= last.Workers && l.place(i).work <= l.place(n).work && rate < l.rate(i)*growth:
+			return fmt.Sprintf("%d workers get %.3g times as much done as %d: something is saturated", last.Workers, rate/l.rate(i), c.Workers), c.Workers
 		}
 	}
 	return "", 0
