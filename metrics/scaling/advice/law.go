@@ -83,6 +83,11 @@ func (s *study) fit() error {
 		s.Refused = "the runs do not record whether scaling is weak or strong"
 		return nil
 	}
+	why := s.missingData()
+	if why != "" && s.oneNode { // nothing uses the model
+		s.Refused = why
+		return nil
+	}
 	var refusal *predict.Refusal
 	series, err := predict.NewSeries(*s.curve, s.obs, kind, nil)
 	if err == nil && series.Unit == measure.RateUnit(s.curve.Sample) {
@@ -92,7 +97,7 @@ func (s *study) fit() error {
 	if err != nil {
 		s.sketch = nil
 	}
-	if why := s.missingData(); why != "" {
+	if why != "" {
 		s.Refused = why
 		return nil
 	}

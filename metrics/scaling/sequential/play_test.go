@@ -145,7 +145,7 @@ func (m *machine) run(r *rand.Rand, n int) {
 	m.repeat[n]++
 	m.obs = append(m.obs, scaling.Observation{
 		Run: fmt.Sprintf("s/w%d-r%d-a1", n, m.repeat[n]), Study: "s", Point: fmt.Sprintf("w%d", n), Repeat: m.repeat[n],
-		Framework: "native", Workers: n, Nodes: n, BeganUnix: 1.79e9 + 300*float64(m.t),
+		Framework: "native", Workers: n, Nodes: 1, BeganUnix: 1.79e9 + 300*float64(m.t),
 		Parameters: map[string]any{"workload.scaling": "strong", "global_batch": int64(1024), "workers": int64(n)},
 		Values:     map[string]float64{"throughput": x, "init_seconds": 5},
 	})
