@@ -125,7 +125,7 @@ test-busy: test-packages
 # What the intervals, tests and refusals of docs/metrics.md are worth, on machines
 # whose truth is known: all of them, with what was found.
 truth:
-	go test -v -run Truth ./metrics/... ./launcher/serve/loadtest
+	go test -v -timeout 60m -run Truth ./metrics/... ./launcher/serve/loadtest
 
 # How many small mistakes in the code the tests notice: MUTANTS=100 random ones of the
 # sample SEED, or every one of a line, AT=metrics/scaling/ratio.go:41. A survivor takes

@@ -24,7 +24,6 @@ type adviseOptions struct {
 	wish      query.Wish
 	deadline  time.Duration
 	limits    map[string]*time.Duration // by percentile; they replace the study's
-	spec      bool                      // advise the sufficient amount of each resource
 	resources cli.StringSlice           // keys
 	target    targetFlag
 }
@@ -63,10 +62,10 @@ func adviseCommand(s *session) *cli.Command {
 			if err := wished(c); err != nil {
 				return err
 			}
-			if o.spec && c.NArg() > 1 {
+			if o.wish.Spec && c.NArg() > 1 {
 				return advisePhases(c.Context, s, o, c.Args().Slice())
 			}
-			if o.spec {
+			if o.wish.Spec {
 				return adviseSpec(c.Context, s, o)
 			}
 			if c.NArg() > 1 {
@@ -104,7 +103,7 @@ func (o *adviseOptions) wishFlags() []cli.Flag {
 		&cli.GenericFlag{Name: "target", Value: &o.target, DefaultText: "the program's own, else the hardest that runs reached", Usage: "`TARGET` to reach: an accuracy such as 0.75, or loss=2"},
 		number("samples", "train on `N` samples, instead of to a target", &o.wish.Options.Samples),
 		number("rate", "for a service: find how many replicas handle `R` requests/s within the study's limit", &o.wish.Rate),
-		&cli.BoolFlag{Name: "spec", Destination: &o.spec, DisableDefaultText: true, Usage: "ask how much of each resource is enough"},
+		&cli.BoolFlag{Name: "spec", Destination: &o.wish.Spec, DisableDefaultText: true, Usage: "ask how much of each resource is enough"},
 		&cli.GenericFlag{Name: "loss", Value: &shareFlag{&o.wish.Loss}, DefaultText: "5%", Usage: "with --spec: a resource is enough if the throughput falls by at most `E`, such as 5% or 0.05"},
 		&cli.StringSliceFlag{Name: "resource", Destination: &o.resources, DefaultText: "those that differ", Usage: "with --spec: treat the parameter or label `KEY` as a resource; may be repeated"},
 		&cli.StringFlag{Name: "measure", Aliases: []string{"m"}, Destination: &o.Measure, DefaultText: "time or throughput, or what a service carries", Usage: "decide by the `MEASURE`; with --spec, the measure that may lose at most --loss"},

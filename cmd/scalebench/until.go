@@ -9,6 +9,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/workspace"
+	"github.com/scalebench/scalebench/metrics/scaling/sensitivity"
 	"github.com/scalebench/scalebench/metrics/scaling/sequential"
 )
 
@@ -36,6 +37,7 @@ func (o *untilOptions) flags() []cli.Flag {
 // questionFlags are the options for the question and the design.
 func (o *untilOptions) questionFlags(category string) []cli.Flag {
 	q := &o.wish
+	q.wish.Loss = sensitivity.Usual
 	return []cli.Flag{
 		&cli.IntFlag{Name: "max-repeats", Category: category, Destination: &o.most, DefaultText: fmt.Sprint(sequential.Most), Usage: "at most `N` runs of each point"},
 		&cli.DurationFlag{Name: "deadline", Category: category, Destination: &q.deadline, DefaultText: "none", Usage: "find the cheapest worker count that reaches the target within `TIME`, as advise does"},
@@ -43,6 +45,9 @@ func (o *untilOptions) questionFlags(category string) []cli.Flag {
 		&cli.GenericFlag{Name: "min-efficiency", Category: category, Value: &shareFlag{&q.wish.Options.MinEfficiency}, DefaultText: "none", Usage: "find the most workers with an efficiency of `E` or more, as advise does"},
 		&cli.GenericFlag{Name: "target", Category: category, Value: &q.target, DefaultText: "as in advise", Usage: "decide by the time to `TARGET`, such as 0.75"},
 		&cli.StringFlag{Name: "compare", Category: category, Destination: &q.wish.Contrast, DefaultText: "worker counts", Usage: "instead of worker counts, compare the values of the swept `KEY`, such as framework"},
+		&cli.BoolFlag{Name: "spec", Category: category, Destination: &q.wish.Spec, DisableDefaultText: true, Usage: "instead of worker counts, find how much of each swept resource is enough, as advise does"},
+		&cli.GenericFlag{Name: "loss", Category: category, Value: &shareFlag{&q.wish.Loss}, DefaultText: "5%", Usage: "with --spec: a resource is enough if the throughput falls by at most `E`, such as 5% or 0.05"},
+		&cli.Float64Flag{Name: "rate", Category: category, Destination: &q.wish.Rate, DefaultText: "none", Usage: "for a service: find how many replicas handle `R` requests/s within the study's limit, as advise does"},
 		&cli.StringFlag{Name: "measure", Aliases: []string{"m"}, Category: category, Destination: &q.Measure, DefaultText: "as in advise", Usage: "decide by the `MEASURE`"},
 	}
 }
@@ -50,7 +55,7 @@ func (o *untilOptions) questionFlags(category string) []cli.Flag {
 // asked returns a request for the study, with the maximum number of repeats that the design allows.
 func (o *untilOptions) asked(c *cli.Context, command *workspace.Command, site string) (workspace.Request, error) {
 	words := c.Args().Slice()
-	for _, name := range []string{"max-repeats", "max-node-hours", "stop-by", "deadline", "budget", "min-efficiency", "target", "measure", "compare"} {
+	for _, name := range []string{"max-repeats", "max-node-hours", "stop-by", "deadline", "budget", "min-efficiency", "target", "measure", "compare", "spec", "loss", "rate"} {
 		o.set = o.set || c.IsSet(name)
 	}
 	if err := wished(c); err != nil {

@@ -116,8 +116,10 @@ func (s *Study) next(v *View, left float64) (b *sequential.Batch, unaffordable b
 		if b == nil || unaffordable {
 			return b, unaffordable
 		}
-		if v.pair != nil { // both settings get the same number of runs
-			b.Runs *= len(v.Points[v.pair.Workers])
+		if v.stated != "" { // each point gets as many
+			for n := range b.Target {
+				b.Runs *= len(v.Points[n])
+			}
 			return b, false
 		}
 	} else {

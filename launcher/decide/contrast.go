@@ -32,19 +32,13 @@ func (c *Contrast) name(side compare.Origin, settings map[string]map[string]any)
 
 // contrasts returns a view for each pair of points.
 func (s *Study) contrasts(r *Results) []View {
-	hours, runs, settings := map[string]float64{}, map[string]int{}, map[string]map[string]any{}
-	for i := range r.Observations {
-		o := &r.Observations[i]
-		hours[o.Point] += nodeHours(o)
-		runs[o.Point]++
+	settings := map[string]map[string]any{}
+	for _, o := range r.Observations {
 		settings[o.Point] = o.Parameters
 	}
 	var views []View
 	for _, p := range r.Contrast.Pairs {
-		ids, each := slices.Concat(p.Origin[0].Points, p.Origin[1].Points), 0.0
-		for _, id := range ids {
-			each += hours[id] / float64(max(1, runs[id]))
-		}
+		ids := slices.Concat(p.Origin[0].Points, p.Origin[1].Points)
 		a, b := r.Contrast.name(p.Origin[0], settings), r.Contrast.name(p.Origin[1], settings)
 		series := fmt.Sprintf("%s against %s", b, a)
 		if r.Contrast.Key != "framework" {
@@ -52,50 +46,39 @@ func (s *Study) contrasts(r *Results) []View {
 		}
 		n := p.Workers
 		v := View{
-			Look:   &sequential.Look{Series: series + ", " + scaling.Places(p.Axis, p.At), Runs: map[int]int{n: min(p.NA, p.NB)}},
-			Points: map[int][]string{n: ids}, Ratio: p.Ratio, pair: &p, settings: [2]string{a, b}, measure: r.Contrast.Measure,
+			Points: map[int][]string{n: ids}, Ratio: p.Ratio, total: p.NA + p.NB,
+			question: sequential.Question{Design: s.Design, Hours: r.hours(ids)},
 		}
-		v.question = sequential.Question{Design: s.Design, Hours: func(int) float64 { return each }}
-		if p.Verdict == compare.Insufficient && !p.FewRuns {
-			v.Caveat = p.Why
-		}
-		v.Decided = p.Verdict != compare.Same && p.Verdict != compare.Insufficient || p.Why == "" && asGood(p.Ratio)
-		if !v.Decided && v.Caveat == "" && !s.closed(v.Points)[n] {
-			v.Counts, v.Open = []int{n}, []int{n}
-		}
+		v.Look = sequential.Pair(&p, s.closed(v.Points)[n])
+		v.Series = series + ", " + scaling.Places(p.Axis, p.At)
+		v.stated = contrasted(&p, v.Decided, r.Contrast.Measure, a, b)
 		views = append(views, v)
 	}
 	return views
 }
 
-// asGood reports whether a ratio is certainly within decision.Equivalent of 1.
-func asGood(e *scaling.Estimate) bool {
-	return e != nil && e.Interval != nil && e.Interval.Low >= 1-decision.Equivalent && e.Interval.High <= 1/(1-decision.Equivalent)
-}
-
-// contrasted returns a sentence that says how the two settings of a view compare.
-func (v *View) contrasted() string {
-	a, b := v.settings[0], v.settings[1]
-	if v.Ratio == nil {
-		return fmt.Sprintf("Undecided. The %s of %s and %s cannot be compared: %s.", v.measure.Title, b, a, v.pair.Why)
+// contrasted returns a sentence that says how two settings, named a and b, compare by a measure.
+func contrasted(p *compare.Pair, decided bool, of measure.Measure, a, b string) string {
+	if p.Ratio == nil {
+		return fmt.Sprintf("Undecided. The %s of %s and %s cannot be compared: %s.", of.Title, b, a, p.Why)
 	}
-	times := number.Significant(v.Ratio.Value) + " times"
-	switch i := v.Ratio.Interval; {
+	times := number.Significant(p.Ratio.Value) + " times"
+	switch i := p.Ratio.Interval; {
 	case i != nil:
 		times += fmt.Sprintf(" (%s to %s)", number.Significant(i.Low), number.Significant(i.High))
-	case v.pair.P != nil:
-		times += fmt.Sprintf(" (p = %.2g; %s)", *v.pair.P, v.Ratio.Why)
+	case p.P != nil:
+		times += fmt.Sprintf(" (p = %.2g; %s)", *p.P, p.Ratio.Why)
 	default:
-		times += fmt.Sprintf(" (%s)", v.Ratio.Why)
+		times += fmt.Sprintf(" (%s)", p.Ratio.Why)
 	}
-	text := fmt.Sprintf("The %s of %s is %s that of %s", v.measure.Title, b, times, a)
+	text := fmt.Sprintf("The %s of %s is %s that of %s", of.Title, b, times, a)
 	switch {
-	case v.Decided && asGood(v.Ratio):
+	case decided && sequential.AsGood(p.Ratio):
 		return fmt.Sprintf("Decided: they are within %s of each other, either will do. %s.", number.ExactPercent(decision.Equivalent), text)
-	case v.Decided && v.pair.Verdict == compare.Different:
+	case decided && p.Verdict == compare.Different:
 		return "Decided: they differ. " + text + "."
-	case v.Decided:
-		return fmt.Sprintf("Decided: %s is %s. %s.", b, v.pair.Verdict, text)
+	case decided:
+		return fmt.Sprintf("Decided: %s is %s. %s.", b, p.Verdict, text)
 	}
 	return "Undecided. " + text + "."
 }

@@ -31,6 +31,7 @@ type Results struct {
 	Observations []scaling.Observation
 	Wish         func(scaling.Curve) advice.Options // the user's requirements for the advice about a curve
 	Contrast     *Contrast                          // set if the question is which of two settings is better
+	Answers      []Answer                           // set if the question is neither that nor the best number of workers
 }
 
 // A Study is a study that is measured until its question is decided. The caller provides the
@@ -236,7 +237,7 @@ func (s *Study) look(ctx context.Context, record *Record) ([]View, string, error
 	}
 	record.Most = s.most()
 	for _, v := range views {
-		if v.Advice != nil || v.pair != nil {
+		if v.Advice != nil || v.stated != "" {
 			record.add(v.recorded(s.Design, s.Now()))
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/scalebench/scalebench/metrics"
-	"github.com/scalebench/scalebench/metrics/compare"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
@@ -32,15 +31,19 @@ type View struct {
 	Added, Unlikely, Far []int
 
 	question sequential.Question
-	pair     *compare.Pair   // set if the question compares two settings; then there is no Advice
-	settings [2]string       // names of the settings of pair
-	measure  measure.Measure // the measure in which the pair is compared
+	// stated is the answer as a sentence, if the question is not how many workers are best. Then there
+	// is no Advice, and Runs has one entry, for all points together.
+	stated string
+	total  int // good runs of all points, with stated
 }
 
 // views returns a view for each curve or, if two settings are compared, for each pair of points.
 func (s *Study) views(r *Results) ([]View, error) {
-	if r.Contrast != nil {
+	switch {
+	case r.Contrast != nil:
 		return s.contrasts(r), nil
+	case r.Answers != nil:
+		return s.answers(r), nil
 	}
 	of := scaling.ByRun(r.Observations)
 	var views []View
@@ -161,8 +164,8 @@ func rivalOf(a *advice.Advice, c *scaling.Curve) int {
 // recorded returns the view in the form that is stored in the record.
 func (v *View) recorded(d sequential.Design, now time.Time) metrics.Look {
 	l := metrics.Look{Series: v.Series, Unix: metrics.Unix(now), Most: d.Looks[len(d.Looks)-1], Confidence: d.Confidence, Decided: v.Decided}
-	if v.pair != nil {
-		l.Runs, l.Text = v.pair.NA+v.pair.NB, v.contrasted()
+	if v.stated != "" {
+		l.Runs, l.Text = v.total, v.stated
 	} else {
 		l.Workers, l.Probability, l.Rival, l.Price, l.Text = v.Advice.Workers, v.Advice.Probability, v.Rival, v.Price, v.Advice.Reason[0]
 		for _, n := range v.Runs {
@@ -180,6 +183,9 @@ func (v *View) recorded(d sequential.Design, now time.Time) metrics.Look {
 
 // ahead returns a text that says what is measured next.
 func (v *View) ahead() string {
+	if v.stated != "" {
+		return v.aheadOfPoints()
+	}
 	of := counts(v.Batch.Target)
 	workers := list(of) + " workers"
 	if len(of) == 1 {
@@ -195,13 +201,25 @@ func (v *View) ahead() string {
 	return text
 }
 
+// aheadOfPoints is like ahead for a question that is not about worker counts.
+func (v *View) aheadOfPoints() string {
+	text := number.Count(v.Batch.Runs, "more run")
+	for n := range v.Batch.Target {
+		text += " of " + number.Count(len(v.Points[n]), "point")
+	}
+	if v.Batch.Hours > 0 {
+		text += ", " + nodeTime(v.Batch.Hours)
+	}
+	return text
+}
+
 // Sentence returns a sentence about the state of the series, for the user.
 func (v *View) Sentence() string {
 	switch {
-	case v.pair != nil && v.Decided:
-		return v.contrasted()
-	case v.pair != nil:
-		return v.contrasted() + v.nextSentence()
+	case v.stated != "" && v.Decided:
+		return v.stated
+	case v.stated != "":
+		return v.stated + v.nextSentence()
 	case v.Advice == nil:
 		return fmt.Sprintf("Too few runs to look at: each count needs %d.", sequential.First)
 	case v.Added != nil:

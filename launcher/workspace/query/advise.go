@@ -25,6 +25,7 @@ type Wish struct {
 
 	Contrast string // key whose values are compared with each other, instead of worker counts, such as "framework"
 
+	Spec      bool     // the question is how much of each resource is enough
 	Loss      float64  // share of the measure that may be lost by using fewer resources
 	Resources []string // keys of resources to consider; empty means those in which runs differ
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/scalebench/scalebench/metrics/compare"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
-	"github.com/scalebench/scalebench/metrics/scaling/advice"
 	"github.com/scalebench/scalebench/metrics/scaling/sequential"
 )
 
@@ -24,10 +23,7 @@ type contrast struct {
 
 // contrastOf returns the contrast for a key as the user writes it: its name in [sweep], or its
 // TOML path. The other values are compared with the first one in the plan.
-func contrastOf(w *workspace.Work, key string, wish advice.Options) (*contrast, error) {
-	if wish.Deadline > 0 || wish.Budget > 0 || wish.MinEfficiency > 0 {
-		return nil, workspace.Errorf("--compare asks which setting is better; --deadline, --budget and --min-efficiency ask for a number of workers: leave them out")
-	}
+func contrastOf(w *workspace.Work, key string) (*contrast, error) {
 	swept := slices.DeleteFunc(w.Study.Swept(), func(path string) bool { return path == scaling.Workers })
 	for _, path := range swept {
 		if path == key || strings.HasSuffix(path, "."+key) {

@@ -13,6 +13,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/scaling/sequential"
 	"github.com/scalebench/scalebench/metrics/store"
 )
 
@@ -81,6 +82,7 @@ type input struct {
 	unfit    []scaling.Planned // points at which all runs failed because memory ran out
 	warnings []string
 	unread   unread
+	design   *sequential.Design // as in Question
 }
 
 // measured reads the runs and planned points that a question is about. If Where names a load that

@@ -27,8 +27,11 @@ func (r *Reader) Deciding(ctx context.Context, w *workspace.Work, o Wish) (*deci
 	if err != nil {
 		return nil, err
 	}
+	if err := o.single(); err != nil {
+		return nil, err
+	}
 	if o.Contrast != "" {
-		if v.contrast, err = contrastOf(w, o.Contrast, o.Options); err != nil {
+		if v.contrast, err = contrastOf(w, o.Contrast); err != nil {
 			return nil, err
 		}
 		design = design.ForTests()
@@ -44,7 +47,7 @@ func (r *Reader) Deciding(ctx context.Context, w *workspace.Work, o Wish) (*deci
 		},
 		Spent: func(ctx context.Context) (float64, error) { return r.spent(ctx, w) },
 		Results: func(ctx context.Context, d sequential.Design) (*decide.Results, error) {
-			return v.results(ctx, o.Question, d)
+			return v.results(ctx, o, d)
 		},
 	}, nil
 }
@@ -67,12 +70,17 @@ func (r *Reader) spent(ctx context.Context, w *workspace.Work) (hours float64, e
 
 // results returns the curves for a question, and for each the user's requirements. The intervals
 // have the confidence level that the design d of the interim analyses requires.
-func (v *adviser) results(ctx context.Context, o Question, d sequential.Design) (*decide.Results, error) {
+func (v *adviser) results(ctx context.Context, o Wish, d sequential.Design) (*decide.Results, error) {
 	o.Design = &d
-	if v.contrast != nil {
-		return v.contrasts(ctx, o, d)
+	switch {
+	case v.contrast != nil:
+		return v.contrasts(ctx, o.Question, d)
+	case o.Spec:
+		return v.r.enoughYet(ctx, o)
+	case o.Rate != 0:
+		return v.r.replicasYet(ctx, o)
 	}
-	a, err := v.ask(ctx, o)
+	a, err := v.ask(ctx, o.Question)
 	if err != nil {
 		return nil, err
 	}

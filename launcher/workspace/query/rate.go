@@ -80,6 +80,9 @@ func (r *Reader) Replicas(ctx context.Context, o Wish) (*Rated, error) {
 		}
 	}
 	rated := &Rated{Analysis: a, Answers: []capacity.Answer{}, Load: capacity.LoadOf(o.Rate, a.Observations, o.Limit != nil), Currency: v.currency()}
+	if a.design != nil {
+		rated.Load.Confidence = a.design.Confidence
+	}
 	switch {
 	case o.Limit != nil:
 		err = r.within(ctx, o, rated, price)

@@ -86,6 +86,11 @@ func (r *Reader) resources(ctx context.Context, o Question) (in input, err error
 	if in.obs, in.warnings, err = db.Select(ctx, filter); err != nil {
 		return in, workspace.StoreError(err)
 	}
+	looks, err := o.designed(ctx, db, name)
+	if err != nil {
+		return in, workspace.StoreError(err)
+	}
+	in.warnings, in.design = append(in.warnings, looks...), o.Design
 	if in.unread, err = r.unread(ctx, db, o.Study, name, in.obs); err != nil {
 		return in, err
 	}
@@ -325,7 +330,11 @@ func (r *Reader) Enough(ctx context.Context, o Wish) (*Needed, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := sensitivity.Analyse(obs, sensitivity.Options{Measure: of, Factors: keys, Epsilon: o.Loss, Mix: o.Mix, Exhausted: exhausted, Warnings: warnings})
+	confidence := 0.0
+	if in.design != nil {
+		confidence = in.design.Confidence
+	}
+	list, err := sensitivity.Analyse(obs, sensitivity.Options{Measure: of, Factors: keys, Epsilon: o.Loss, Mix: o.Mix, Exhausted: exhausted, Warnings: warnings, Confidence: confidence, FewRuns: in.design != nil})
 	if err != nil {
 		return nil, err
 	}

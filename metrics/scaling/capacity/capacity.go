@@ -116,6 +116,9 @@ func answer(c scaling.Curve, measured []carried, why string, load Load, limit st
 	if load.Samples > 0 {
 		a.Batch, a.SeriesDemand = load.Samples*stands, demand
 	}
+	for i := range measured {
+		measured[i].level = load.Confidence
+	}
 	r, chosen := a.decide(measured, demand)
 	from := measured[len(measured)-1]
 	if r.Chosen >= 0 {
@@ -155,6 +158,7 @@ func answer(c scaling.Curve, measured []carried, why string, load Load, limit st
 
 // decide asks for the smallest number of replicas that surely carries the demand.
 func (a *Answer) decide(measured []carried, demand float64) (decision.Result, carried) {
+	sure := measured[0].sure()
 	q := decision.Question{Limits: true, Least: sure}
 	largest := measured[len(measured)-1].replicas
 	var all []carried
@@ -247,7 +251,8 @@ func (a *Answer) next(measured []carried, demand float64) {
 type carried struct {
 	replicas, runs  int
 	rate, low, high float64
-	byRates         bool // from measured rates instead of a search
+	byRates         bool    // from measured rates instead of a search
+	level           float64 // of low and high; 0 means the default
 }
 
 // withInterval returns the numbers of replicas whose largest rate within the limit has an

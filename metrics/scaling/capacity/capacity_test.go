@@ -100,7 +100,7 @@ func TestCompare(t *testing.T) {
 func TestBatches(t *testing.T) {
 	one, eight := curve(t, map[int]float64{1: 100, 2: 200, 3: 300}, 6), curve(t, map[int]float64{1: 30}, 6)
 	one.Parameters[measure.Batch], eight.Parameters[measure.Batch] = 1.0, 8.0
-	load := Load{220, 1}
+	load := Load{Rate: 220, Samples: 1}
 	list := []Answer{Estimate(one, load, flat(1)), Estimate(eight, load, flat(1))}
 	slices.SortStableFunc(list, Compare)
 	best := list[0]
@@ -114,7 +114,7 @@ func TestBatches(t *testing.T) {
 	if text := strings.Join(best.Caveats, " "); !strings.Contains(text, "take 31.8 ms to come together") || strings.Contains(text, "limit") {
 		t.Error(text)
 	}
-	if text := strings.Join(Estimate(eight, Load{100, 1}, nil).Caveats, " "); !strings.Contains(text, "70.0 ms") || !strings.Contains(text, "more than the limit") {
+	if text := strings.Join(Estimate(eight, Load{Rate: 100, Samples: 1}, nil).Caveats, " "); !strings.Contains(text, "70.0 ms") || !strings.Contains(text, "more than the limit") {
 		t.Error(text)
 	}
 	if single := Unbatched(list); single == nil || single.Batch != 1 || Unbatched(list[1:]) != nil {

@@ -236,7 +236,10 @@ func (b BreakEven) Sentence() string {
 // A Load is a demand in requests/s. Samples is the number of samples per request, the
 // smallest measured batch; a request with a larger batch replaces several of the demand.
 // Samples is 0 if all requests have the same batch.
-type Load struct{ Rate, Samples float64 }
+type Load struct {
+	Rate, Samples float64
+	Confidence    float64 // level of the intervals of curves; 0 means 0.95
+}
 
 // LoadOf returns the demand at a rate on a service. Its runs state a highest rate within
 // the limit or, with open, also loads at fixed rates, for one or more batches.
@@ -254,7 +257,7 @@ func LoadOf(rate float64, runs []scaling.Observation, open bool) Load {
 	if len(batches) < 2 {
 		return Load{Rate: rate}
 	}
-	return Load{rate, slices.Min(batches)}
+	return Load{Rate: rate, Samples: slices.Min(batches)}
 }
 
 // requestsPerRequest returns how many requests of the demand one request of the curve replaces, because the

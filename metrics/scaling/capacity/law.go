@@ -1,19 +1,19 @@
 package capacity
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
 	"github.com/scalebench/scalebench/metrics/scaling/decision"
 )
 
-const (
-	// level is the level of the intervals.
-	level = 0.95
-	// sure is the probability of carrying the demand that an answer needs: the demand is
-	// below the interval.
-	sure = (1 + level) / 2
-)
+// level is the default level of the intervals.
+const level = 0.95
+
+// sure returns the probability of carrying the demand that an answer needs: the demand is below the
+// interval.
+func (c carried) sure() float64 { return (1 + cmp.Or(c.level, level)) / 2 }
 
 // rateAt returns the rate of a number of replicas: measured, interpolated between measured
 // numbers, or extrapolated. Replicas that share a request queue carry more than in
@@ -36,7 +36,7 @@ func rateAt(measured []carried, replicas int) carried {
 	part := math.Log(float64(replicas)/float64(below.replicas)) / math.Log(float64(above.replicas)/float64(below.replicas))
 	between := func(a, b float64) float64 { return math.Exp((1-part)*math.Log(a) + part*math.Log(b)) }
 	off := 0.02 * float64(above.replicas) / float64(below.replicas)
-	c := carried{replicas: replicas, byRates: above.byRates, rate: between(below.rate, above.rate), low: between(below.low, above.low) * (1 - off), high: between(below.high, above.high) * (1 + off)}
+	c := carried{replicas: replicas, byRates: above.byRates, level: below.level, rate: between(below.rate, above.rate), low: between(below.low, above.low) * (1 - off), high: between(below.high, above.high) * (1 + off)}
 	c.rate = min(max(c.rate, c.low), c.high)
 	return c
 }
@@ -81,9 +81,9 @@ func (c carried) carries(demand float64) *float64 {
 	p := 0.0
 	switch {
 	case demand > c.high:
-		p = min(1-sure, c.belief(demand))
+		p = min(1-c.sure(), c.belief(demand))
 	case demand <= c.low:
-		p = max(sure, c.belief(demand))
+		p = max(c.sure(), c.belief(demand))
 	case c.byRates || math.IsInf(c.high, 1):
 		return nil
 	default:
@@ -94,12 +94,12 @@ func (c carried) carries(demand float64) *float64 {
 
 func (c carried) belief(demand float64) float64 {
 	if math.IsInf(c.high, 1) {
-		return sure
+		return c.sure()
 	}
 	if c.low <= 0 {
-		return 1 - sure
+		return 1 - c.sure()
 	}
-	return 1 - decision.Belief{Value: c.rate, Low: c.low, High: c.high, Level: level}.AtMost(demand)
+	return 1 - decision.Belief{Value: c.rate, Low: c.low, High: c.high, Level: cmp.Or(c.level, level)}.AtMost(demand)
 }
 
 // counts returns the numbers of replicas to consider: all up to 64, then steps of at most 2

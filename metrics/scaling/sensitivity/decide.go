@@ -63,10 +63,10 @@ type search struct {
 
 // decide finds the smallest combination that suffices.
 func (a *Answer) decide(measured map[string]*Allocation, o Options) {
-	if a.Value == nil || a.Value.Interval == nil {
+	if a.Value == nil || a.Value.Interval == nil && !o.FewRuns {
 		a.Why = "the runs are too few for intervals; 6 of each combination are needed"
 	}
-	s := search{Answer: a, measured: measured, keys: o.Factors, found: -1, question: decision.Question{Limits: true, Least: sure}}
+	s := search{Answer: a, measured: measured, keys: o.Factors, found: -1, question: decision.Question{Limits: true, Least: o.sure()}}
 	for _, text := range a.Because {
 		s.question.Caveats = append(s.question.Caveats, decision.Caveat{Kind: decision.Data, Text: text, Changes: true})
 	}
@@ -224,16 +224,16 @@ func judge(ratio *scaling.Estimate, epsilon float64) Verdict {
 }
 
 // keeps returns the probability that an amount suffices; nil without an interval.
-func keeps(ratio *scaling.Estimate, epsilon float64) *float64 {
+func (o *Options) keeps(ratio *scaling.Estimate) *float64 {
 	if ratio == nil || ratio.Interval == nil {
 		return nil
 	}
-	p := 1 - decision.Belief{Value: ratio.Value, Low: ratio.Interval.Low, High: ratio.Interval.High, Level: level}.AtMost(1-epsilon)
-	switch judge(ratio, epsilon) { // without width, the interval's ends equal its value
+	p := 1 - decision.Belief{Value: ratio.Value, Low: ratio.Interval.Low, High: ratio.Interval.High, Level: o.Confidence}.AtMost(1-o.Epsilon)
+	switch judge(ratio, o.Epsilon) { // without width, the interval's ends equal its value
 	case Enough:
-		p = max(p, sure)
+		p = max(p, o.sure())
 	case TooLittle:
-		p = min(p, 1-sure)
+		p = min(p, 1-o.sure())
 	}
 	return &p
 }

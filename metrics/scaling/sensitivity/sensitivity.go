@@ -8,6 +8,7 @@
 package sensitivity
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -17,12 +18,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-const (
-	level = 0.95 // confidence level of intervals
-	// sure is the probability of sufficing that an answer needs: the interval is above the
-	// permitted loss.
-	sure = (1 + level) / 2
-)
+// level is the default confidence level of intervals.
+const level = 0.95
 
 // Usual is the default share of the reference's value that less of a resource may cost.
 const Usual = 0.05
@@ -35,12 +32,20 @@ type Options struct {
 	// Usual.
 	Epsilon float64
 	Mix     bool // as in scaling.Options
+	// Confidence is the level of intervals; 0 means 0.95. With FewRuns, ratios have an interval
+	// from 4 runs on. Both are for studies that are analysed while they grow.
+	Confidence float64
+	FewRuns    bool
 	// Exhausted are points where a run ended because memory ran out. They are too little,
 	// even if other runs succeeded.
 	Exhausted []scaling.Planned
 	// Warnings concern the whole study. Those that can change the answer make it provisional.
 	Warnings []string
 }
+
+// sure is the probability of sufficing that an answer needs: the interval is above the permitted
+// loss.
+func (o *Options) sure() float64 { return (1 + o.Confidence) / 2 }
 
 // A Verdict says whether an amount suffices.
 type Verdict string
@@ -86,6 +91,7 @@ type Allocation struct {
 	Runs    int                      // 0 with a verdict: memory ran out in one of them
 	Gains   []float64                // as in Level
 	Bound   Bound                    // as in Level
+	Points  []string                 // IDs of the points of its runs
 }
 
 // A Contender is a smaller combination that may suffice, too.
@@ -159,6 +165,7 @@ func Analyse(obs []scaling.Observation, o Options) ([]Answer, error) {
 	if o.Epsilon == 0 {
 		o.Epsilon = Usual
 	}
+	o.Confidence = cmp.Or(o.Confidence, level)
 	if !(o.Epsilon > 0 && o.Epsilon < 1) {
 		return nil, fmt.Errorf("a loss of %g; want more than 0 and less than 1", o.Epsilon)
 	}
@@ -182,7 +189,7 @@ func Analyse(obs []scaling.Observation, o Options) ([]Answer, error) {
 		run.Parameters = parameters
 		joined[i] = run
 	}
-	options := scaling.Options{Measure: o.Measure, Axis: joint, Mix: o.Mix}
+	options := scaling.Options{Measure: o.Measure, Axis: joint, Mix: o.Mix, Confidence: o.Confidence, FewRuns: o.FewRuns}
 	curves, err := scaling.Analyse(joined, options)
 	if curves == nil {
 		return nil, err
@@ -271,7 +278,7 @@ func answer(c scaling.Curve, runs map[string]*scaling.Observation, at map[string
 			measured[name] = &a.Reference
 			continue
 		}
-		measured[name] = &Allocation{At: at[name], Value: m.Median, Ratio: m.Gain(), Verdict: judge(m.Gain(), o.Epsilon), Runs: m.Runs, Keeps: keeps(m.Gain(), o.Epsilon)}
+		measured[name] = &Allocation{At: at[name], Value: m.Median, Ratio: m.Gain(), Verdict: judge(m.Gain(), o.Epsilon), Runs: m.Runs, Keeps: o.keeps(m.Gain())}
 	}
 	for i := range c.Points {
 		p := &c.Points[i]
@@ -284,6 +291,7 @@ func answer(c scaling.Curve, runs map[string]*scaling.Observation, at map[string
 			m.Gains = append(m.Gains, o.Measure.Gain(v, a.Value.Value))
 		}
 		slices.Sort(m.Gains)
+		m.Points = pointsOf(observed(p.Runs, runs))
 	}
 	for _, p := range o.Exhausted {
 		combination := combinationOf(p.Parameters, o.Factors)
@@ -330,6 +338,15 @@ func (a *Answer) arrange(measured map[string]*Allocation) {
 	for _, name := range slices.Sorted(maps.Keys(measured)) {
 		a.measured = append(a.measured, *measured[name])
 	}
+}
+
+func pointsOf(runs []*scaling.Observation) (ids []string) {
+	for _, r := range runs {
+		if !slices.Contains(ids, r.Point) {
+			ids = append(ids, r.Point)
+		}
+	}
+	return ids
 }
 
 // equalRuns returns the names of the combinations whose runs all have the same value.

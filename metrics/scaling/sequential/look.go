@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/advice"
 	"github.com/scalebench/scalebench/metrics/scaling/decision"
@@ -95,10 +97,10 @@ func (q Question) decided(a *advice.Advice) bool {
 	})
 }
 
-// tie returns a worker count of which more runs will probably show that it is as good as a decided
-// answer; 0: none. It is as good if the interval that is expected after the maximum
-// number of runs lies within decision.Equivalent. scatter is the relative standard deviation of
-// runs.
+// tie returns a worker count of which more runs may show that it is as good as a decided answer;
+// 0: none. It is as good if the interval that is expected after the maximum number of runs lies
+// within decision.Equivalent; the probability of that must be at least hopeless. scatter is the
+// relative standard deviation of runs.
 func (q Question) tie(l *Look, scatter float64) int {
 	a := l.Advice
 	if a.Workers == nil || a.Limited() || len(a.Equivalent) > 0 {
@@ -106,13 +108,32 @@ func (q Question) tie(l *Look, scatter float64) int {
 	}
 	w := newWorths(l)
 	w.relateTo(*a.Workers)
-	room, tie := -math.Log(1-decision.Equivalent)-q.Design.half(q.Design.most())*scatter, 0
+	most := q.Design.most()
+	room := -math.Log(1-decision.Equivalent) - q.Design.half(most)*scatter
+	tie, likeliest := 0, hopeless
 	for i, n := range w.counts {
-		if away := math.Abs(w.log[i]); n != *a.Workers && away <= room && slices.Contains(l.Counts, n) {
-			room, tie = away, n
+		if n == *a.Workers || !slices.Contains(l.Counts, n) || math.IsNaN(w.log[i]) || room < 0 {
+			continue
+		}
+		// The ratio of two medians of k normal runs has a standard deviation of √(π/2)·√(2/k)·scatter.
+		left := math.Sqrt(math.Pi) * scatter * math.Sqrt(max(0, 1/float64(min(l.Runs[n], l.Runs[*a.Workers]))-1/float64(most)))
+		p := within(w.log[i], left, room)
+		if p >= likeliest {
+			tie, likeliest = n, p
 		}
 	}
 	return tie
+}
+
+// within returns the probability that a normal value is between -room and room.
+func within(mean, sd, room float64) float64 {
+	if sd == 0 {
+		if math.Abs(mean) <= room {
+			return 1
+		}
+		return 0
+	}
+	return distuv.UnitNormal.CDF((room-mean)/sd) - distuv.UnitNormal.CDF((-room-mean)/sd)
 }
 
 // lasting returns the doubt that alone makes an answer provisional and that more runs do not

@@ -36,7 +36,7 @@ func (m *machine) lognormal(r *rand.Rand, low, high float64) {
 	m.noise = func(r *rand.Rand, _ int) float64 { return sd * r.NormFloat64() }
 }
 
-func student(r *rand.Rand) float64 {
+func studentNoise(r *rand.Rand) float64 {
 	sum := 0.0
 	for range 3 {
 		z := r.NormFloat64()
@@ -85,7 +85,7 @@ var families = []family{
 	}},
 	{"Student's t with 3 degrees", func(r *rand.Rand, m *machine) {
 		sd := between(r, 0.005, 0.03)
-		m.noise = func(r *rand.Rand, _ int) float64 { return sd * student(r) }
+		m.noise = func(r *rand.Rand, _ int) float64 { return sd * studentNoise(r) }
 	}},
 	{"scatter differs 10 times by count", func(r *rand.Rand, m *machine) {
 		sd := map[int]float64{}

@@ -142,23 +142,29 @@ func until(t *testing.T, r *rand.Rand, m *machine, q Question) (*Look, scaling.C
 	}
 }
 
-// student95 measures as AIPerf 0.13 does: each count from 3 runs on until Student's 95 % interval
-// of its mean reaches 2 % to either side. The best mean is the answer.
+// student measures a count from 3 runs on until Student's 95 % interval of its mean reaches 2 % to
+// either side. half is the half-width, as a fraction of the mean.
+func student(r *rand.Rand, m *machine, n, most int) (mean, half float64) {
+	var xs []float64
+	half = math.Inf(1)
+	for len(xs) < 3 || half > 0.02 && len(xs) < most {
+		m.run(r, n)
+		xs = append(xs, m.obs[len(m.obs)-1].Values["throughput"])
+		if k := float64(len(xs)); k >= 2 {
+			var sd float64
+			mean, sd = stat.MeanStdDev(xs, nil)
+			half = distuv.StudentsT{Sigma: 1, Nu: k - 1}.Quantile(0.975) * sd / math.Sqrt(k) / mean
+		}
+	}
+	return mean, half
+}
+
+// student95 measures each count as AIPerf 0.13 does (see student). The best mean is the answer.
 func (s *tally) student95(r *rand.Rand, m *machine, most int) (workers int, hours float64) {
 	best := 0.0
 	precise := true
 	for i, n := range m.counts {
-		var xs []float64
-		half := math.Inf(1)
-		for len(xs) < 3 || half > 0.02 && len(xs) < most {
-			m.run(r, n)
-			xs = append(xs, m.obs[len(m.obs)-1].Values["throughput"])
-			if k := float64(len(xs)); k >= 2 {
-				mean, sd := stat.MeanStdDev(xs, nil)
-				half = distuv.StudentsT{Sigma: 1, Nu: k - 1}.Quantile(0.975) * sd / math.Sqrt(k) / mean
-			}
-		}
-		mean := stat.Mean(xs, nil)
+		mean, half := student(r, m, n, most)
 		if m.drift == nil {
 			s.interval(m.truth[i], mean*(1-half), mean*(1+half))
 		}
@@ -294,99 +300,4 @@ func equivalence(t *testing.T, f family, k, studies int, design Design) (s tally
 	t.Logf("%-42s stopped %3.0f, wrong %.0f, declared equivalent %3.0f, covered %5.1f of %d, runs of each %.0f, 3/4 under %.0f", f.name,
 		share(s.decided, s.studies), share(s.wrong, s.studies), share(declared, s.studies), 100-share(s.broken, s.intervals), s.intervals, quantile(s.hours, 0.5), quantile(s.hours, 0.75))
 	return s, declared
-}
-
-// A limit is a question with a limit between the values of the counts, and a function that reports
-// whether an answer meets it, within 2 %.
-type limit struct {
-	name string
-	draw func(m *machine, share float64) (advice.Options, func(i int) bool)
-}
-
-var limits = []limit{
-	{"deadline", func(m *machine, share float64) (advice.Options, func(int) bool) {
-		most := m.between(m.seconds, share)
-		return advice.Options{Samples: 1e6, Deadline: most}, func(i int) bool { return m.seconds(i) <= 1.02*most }
-	}},
-	{"budget", func(m *machine, share float64) (advice.Options, func(int) bool) {
-		cost := func(i int) float64 { return float64(m.counts[i]) * m.seconds(i) / 3600 }
-		most := m.between(cost, share)
-		return advice.Options{Samples: 1e6, Budget: most, Currency: "EUR", Cost: func(workers, _ int, seconds float64) (float64, error) {
-			return float64(workers) * seconds / 3600, nil
-		}}, func(i int) bool { return cost(i) <= 1.02*most }
-	}},
-	{"efficiency", func(m *machine, share float64) (advice.Options, func(int) bool) {
-		efficiency := func(i int) float64 { return m.truth[i] / m.truth[0] / float64(m.counts[i]) }
-		least := min(1, m.between(efficiency, share))
-		return advice.Options{MinEfficiency: least}, func(i int) bool { return efficiency(i) >= 0.98*least }
-	}},
-}
-
-// between returns a value between the smallest and the largest of the counts.
-func (m *machine) between(of func(i int) float64, share float64) float64 {
-	low, high := math.Inf(1), 0.0
-	for i := range m.counts {
-		low, high = min(low, of(i)), max(high, of(i))
-	}
-	return low * math.Pow(high/low, share)
-}
-
-// TestTruthOfLimits asks for the best count within a limit. A machine that drifts has no true
-// time of a run, so its answers are not judged.
-func TestTruthOfLimits(t *testing.T) {
-	studies := 60
-	if testing.Short() {
-		studies /= 10
-	}
-	design, err := NewDesign(Most)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for q, limit := range limits {
-		var all limited
-		for k, f := range families {
-			r := rand.New(rand.NewPCG(uint64(k), uint64(42+q)))
-			var own limited
-			for i := range studies {
-				own.play(t, r, newMachine(r, f, []int{1, 2, 4, 8}, curves[i%len(curves)](r)), limit, design)
-			}
-			t.Logf("%-10s %-42s decided %3.0f, breaks the limit %.1f", limit.name, f.name, share(own.decided, own.studies), share(own.wrong, own.judged))
-			all.wrong, all.decided, all.judged, all.studies, all.six = all.wrong+own.wrong, all.decided+own.decided, all.judged+own.judged, all.studies+own.studies, all.six+own.six
-			all.hours = append(all.hours, own.hours...)
-		}
-		t.Logf("%-10s decided %.0f (by six runs %.0f), breaks the limit %.1f of %d, hours %.2f, 3/4 under %.2f", limit.name, share(all.decided, all.studies), share(all.six, all.studies),
-			share(all.wrong, all.judged), all.judged, quantile(all.hours, 0.5), quantile(all.hours, 0.75))
-		if share(all.wrong, all.judged) > 5+300*math.Sqrt(0.05*0.95/float64(all.judged)) {
-			t.Errorf("%s: %.1f %% of answers break the limit by more than 2 %%", limit.name, share(all.wrong, all.judged))
-		}
-	}
-}
-
-// A limited tally counts how studies with a limit ended.
-type limited struct {
-	studies, decided, six int // six: decided by six runs of each count
-	judged, wrong         int
-	hours                 []float64
-}
-
-// play measures one study until its limit is decided.
-func (s *limited) play(t *testing.T, r *rand.Rand, m *machine, limit limit, design Design) {
-	wish, keeps := limit.draw(m, r.Float64())
-	reference := m.again()
-	if l, _ := fixedFor(t, r, reference, 6, wish); l.Decided {
-		s.six++
-	}
-	l, _ := until(t, r, m, Question{Wish: wish, Design: design})
-	s.studies++
-	s.hours = append(s.hours, m.hours/reference.hours)
-	if m.drift == nil {
-		s.judged++
-	}
-	if !l.Decided {
-		return
-	}
-	s.decided++
-	if n := answer(l); n > 0 && m.drift == nil && !keeps(slices.Index(m.counts, n)) {
-		s.wrong++
-	}
 }

@@ -1,0 +1,28 @@
+package sequential
+
+import (
+	"github.com/scalebench/scalebench/metrics/compare"
+	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/scaling/decision"
+)
+
+// Pair returns the state of the question which of two settings is better. The comparison must have
+// been made at the level of a design ForTests. It is decided if the settings differ, or are AsGood
+// as each other. Runs, Counts and Open of the Look have the pair's number of workers as the only
+// count. closed reports whether no run is left to make.
+func Pair(p *compare.Pair, closed bool) *Look {
+	l := &Look{Runs: map[int]int{p.Workers: min(p.NA, p.NB)}}
+	if p.Verdict == compare.Insufficient && !p.FewRuns {
+		l.Caveat = p.Why
+	}
+	l.Decided = p.Verdict != compare.Same && p.Verdict != compare.Insufficient || p.Why == "" && AsGood(p.Ratio)
+	if !l.Decided && l.Caveat == "" && !closed {
+		l.Counts, l.Open = []int{p.Workers}, []int{p.Workers}
+	}
+	return l
+}
+
+// AsGood reports whether a ratio is certainly within decision.Equivalent of 1.
+func AsGood(e *scaling.Estimate) bool {
+	return e != nil && e.Interval != nil && e.Interval.Low >= 1-decision.Equivalent && e.Interval.High <= 1/(1-decision.Equivalent)
+}
