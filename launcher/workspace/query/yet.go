@@ -84,30 +84,37 @@ func (r *Reader) replicasYet(ctx context.Context, o Wish) (*decide.Results, erro
 		return nil, err
 	}
 	results := &decide.Results{Observations: rated.Observations, Curves: rated.Curves, Answers: []decide.Answer{}}
-	points := map[string]string{} // by run
-	for _, run := range rated.Observations {
-		points[run.Run] = run.Point
-	}
 	for _, a := range rated.Answers {
 		one := decide.Answer{Series: a.Series, Text: a.Sentence(), Decided: a.Replicas > 0 && !a.Provisional}
-		for _, c := range rated.Curves {
-			if c.Series != a.Series || one.Decided {
-				continue
+		if !one.Decided {
+			if one.Open = rated.open(a); one.Open == nil {
+				one.Caveat = whyProvisional(a)
 			}
-			for _, n := range openReplicas(c, a) {
-				for _, run := range c.Points[n].Runs {
-					if id := points[run.ID]; id != "" && !slices.Contains(one.Open, id) {
-						one.Open = append(one.Open, id)
-					}
-				}
-			}
-		}
-		if !one.Decided && one.Open == nil {
-			one.Caveat = whyProvisional(a)
 		}
 		results.Answers = append(results.Answers, one)
 	}
 	return results, nil
+}
+
+// open returns the IDs of the points of which more runs may change an answer.
+func (r *Rated) open(a capacity.Answer) (ids []string) {
+	runs := map[string]bool{} // of these points
+	for _, c := range r.Curves {
+		if c.Series != a.Series {
+			continue
+		}
+		for _, i := range openReplicas(c, a) {
+			for _, run := range c.Points[i].Runs {
+				runs[run.ID] = true
+			}
+		}
+	}
+	for _, run := range r.Observations {
+		if runs[run.Run] && !slices.Contains(ids, run.Point) {
+			ids = append(ids, run.Point)
+		}
+	}
+	return ids
 }
 
 // openReplicas returns the indices of the points of a curve of which more runs may change the
