@@ -285,17 +285,16 @@ func differ(a, b []scaling.Curve) (apart map[string]bool, named bool, words []st
 	return apart, named, words
 }
 
-// value returns a parameter of a curve as text; "unset" if missing or empty.
+// value returns a parameter of a curve as text; "unset" if missing.
 func value(c scaling.Curve, key string) string {
 	if key == "framework" {
 		return c.Framework
 	}
-	switch text := fmt.Sprint(c.Parameters[key]); text {
-	case "<nil>", "", "[]", "map[]":
+	v, ok := c.Parameters[key]
+	if !ok {
 		return "unset"
-	default:
-		return text
 	}
+	return fmt.Sprint(v)
 }
 
 // groundDiffers returns the fingerprint fields that are equal within each set, but differ between
