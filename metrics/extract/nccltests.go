@@ -3,6 +3,7 @@ package extract
 import (
 	"fmt"
 	"io"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -155,7 +156,27 @@ func (t *ncclTable) end(ln line, m []string) {
 	}
 	t.ended = true
 	t.figures()
+	if mean, n := t.mean(); n > 0 && math.Abs(v.Number-mean) > 0.1*mean+0.01 {
+		t.l.note("the average bus bandwidth is stated as %g GB/s (line %d), and the rows have %.4g on average: rows are missing, or a number is damaged", v.Number, ln.number, mean)
+	}
 	t.l.averageBusBW(v)
+}
+
+// mean returns the mean of the bus bandwidths of all rows in GB/s, and their number. nccl-tests
+// counts rows of 0 bytes too.
+func (t *ncclTable) mean() (mean float64, n int) {
+	sum := 0.0
+	for _, row := range t.rows {
+		for _, from := range t.places {
+			if x, ok := parsed(row.cells[from+2]); ok {
+				sum, n = sum+x, n+1
+			}
+		}
+	}
+	if n > 0 {
+		mean = sum / float64(n+2*t.empty)
+	}
+	return mean, n
 }
 
 func (l *log) averageBusBW(v Value) {

@@ -79,3 +79,15 @@ func TestNCCLTables(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// The stated average is compared with the mean of the rows, those of 0 bytes included.
+func TestNCCLAverage(t *testing.T) {
+	const head = "#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong\n"
+	for avg, said := range map[string]bool{"20": false, "21": false, "30": true, "10": true} { // (30 + 50) / 4
+		log := head + "0 0 float sum -1 1 0 0 0 1 0 0 0\n1048576 262144 float sum -1 30 35 30 0 30 35 50 0\n# Out of bounds values : 0 OK\n# Avg bus bandwidth    : " + avg + "\n"
+		r, err := ncclTests.Extract(strings.NewReader(log), Options{File: "log"})
+		if err != nil || strings.Contains(strings.Join(r.Notes, "\n"), "the average bus bandwidth is stated as "+avg) != said {
+			t.Errorf("an average of %s: %q, %v", avg, r.Notes, err)
+		}
+	}
+}

@@ -104,3 +104,15 @@ func TestAnswersAboveTheRate(t *testing.T) {
 		}
 	}
 }
+
+// With one request in flight and 1000 answers/s, the mean latency is at most 1 ms, and P50 at most
+// 2 ms.
+func TestPercentilesAgainstTheRate(t *testing.T) {
+	for cells, said := range map[string]bool{"1000.0,900": false, "1000.0,3900": false, "1000.0,4100": true, "100.0,9800": false} {
+		log := "Concurrency,Inferences/Second,Client Send,p50 latency\n1," + strings.Replace(cells, ",", ",1,", 1) + "\n"
+		r, err := perfAnalyzer.Extract(strings.NewReader(log), Options{File: "log", At: map[string]float64{"batch": 1}})
+		if err != nil || strings.Contains(strings.Join(r.Notes, "\n"), "latency_p50 of") != said {
+			t.Errorf("%s: %q, %v", cells, r.Notes, err)
+		}
+	}
+}

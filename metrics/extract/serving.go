@@ -178,6 +178,7 @@ func (s *served) time(name string, v Value, scale float64) {
 	if name == measure.LatencyMean {
 		s.little(scaled(v.Number, scale))
 	}
+	s.markov(name, scaled(v.Number, scale))
 	why := s.contradiction
 	if s.wrong > mostErrors && why == "" {
 		why = fmt.Sprintf("%s %% of the answers are wrong and counted, or late and left out: not the latency of right answers", number.Significant(100*s.wrong))
@@ -195,6 +196,21 @@ func (s *served) little(mean float64) {
 	threads, closed := s.at[measure.Threads].(float64)
 	if inFlight := s.answers * mean; closed && s.answers > 0 && math.Abs(inFlight-threads) > mostOff*threads {
 		s.l.note("at %s, answers/s times the mean latency are %s requests in flight, not %g (Little's law): requests wait in the client, or the latencies are not those of the requests", s, number.Significant(inFlight), threads)
+	}
+}
+
+// latencyShare is the largest possible ratio of a percentile of the latency to its mean: half of
+// the requests take at most twice the mean, and 19 of 20 at most 20 times the mean (Markov's
+// inequality).
+var latencyShare = map[string]float64{measure.LatencyMean: 1, measure.LatencyP50: 2, measure.LatencyP95: 20, measure.LatencyP99: 100}
+
+// markov adds a note if a percentile of the latency is longer than the requests in flight and the
+// rate allow: by Little's law, they give the mean.
+func (s *served) markov(name string, seconds float64) {
+	threads, closed := s.at[measure.Threads].(float64)
+	share, is := latencyShare[name]
+	if most := share * threads / s.answers; is && closed && s.answers > 0 && name != measure.LatencyMean && seconds > 2*most {
+		s.l.note("at %s, %s of %s s is impossible at %s answers/s, which allow at most %s s: requests wait in the client, or one of the numbers is wrong", s, name, write(seconds), write(s.answers), write(most))
 	}
 }
 

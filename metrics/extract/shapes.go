@@ -401,8 +401,7 @@ const mostAnswers = 1.05
 
 // overload fails if the figures of a load cannot all be right: there are more answers
 // than requests, or the latencies are too long for the rate. With N requests in flight, the mean
-// latency is at most N / rate (Little's law). Half of the requests take at most twice the mean,
-// and 19 of 20 at most 20 times the mean (Markov's inequality).
+// latency is at most N / rate (Little's law); latencyShare has the bounds of percentiles.
 func (s *survey) overload(t *table, r surveyed, threads, rate string) {
 	answered := slices.Index(s.figures, measure.RequestsPerSecond)
 	if answered < 0 || !(r.values[answered] > 0) {
@@ -421,7 +420,7 @@ func (s *survey) overload(t *table, r surveyed, threads, rate string) {
 		return
 	}
 	for i, ours := range s.figures {
-		share, is := map[string]float64{measure.LatencyMean: 1, measure.LatencyP50: 2, measure.LatencyP95: 20, measure.LatencyP99: 100}[ours]
+		share, is := latencyShare[ours]
 		if most := share * inFlight / got; is && r.values[i] > 2*most && !s.reads[ours].sure {
 			s.l.fail(r.line, "%s of %s s: with %g requests in flight and %s answers/s it is at most %s s; if column %s is in ms, write %s; if the figures are right, %s",
 				ours, write(r.values[i]), inFlight, write(got), write(most), clip(s.reads[ours].Name), mapping(ours, s.reads[ours].Name, "ms"), mapping(ours, s.reads[ours].Name, "s"))
