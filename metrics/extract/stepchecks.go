@@ -57,7 +57,7 @@ func (s *stepLog) checkTimes() {
 	switch {
 	case steps == 0 || !(stated > 0):
 	case stated*steps > 1.1*span+2:
-		s.wrongTime = fmt.Sprintf("it states %.4g s for a step, and its times of day give %.4g s", stated, span/steps)
+		s.l.note("the log states %.4g s for a step, and its times of day give %.4g s: a step cannot take longer than the time between lines, so one of the two is wrong", stated, span/steps)
 	case span > clockSpan && median > 1.5*stated && median > 1:
 		s.l.note("by the times of day a step takes %.4g s, and the stated step time is %.4g s: rates leave out the time between steps", median, stated)
 	}

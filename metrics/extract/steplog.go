@@ -84,7 +84,6 @@ type stepLog struct {
 	consumed       Value                // the latest number of consumed samples; Line 0: none
 	counted        int                  // lines of steps that count
 	skipped        int                  // lines with iterations that were skipped or had no finite gradient
-	wrongTime      string               // why the stated step times are wrong; "" if they are not
 	wrongBatch     string               // why the stated batch is wrong; "" if it is not
 	undivided      string               // why the number of workers is not that of devices; "" if it is
 }

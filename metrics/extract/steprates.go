@@ -1,7 +1,6 @@
 package extract
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -30,11 +29,7 @@ func (s *stepLog) finish() {
 		rated = true
 		f.Reduce = "median"
 		f.Note = strings.Join(slices.DeleteFunc([]string{f.Note, "the median over the log's lines, without " + s.leftOut()}, func(s string) bool { return s == "" }), "; ")
-		scale := s.scale[f.Name]
-		if f.Name == stepSeconds && s.wrongTime != "" {
-			f = l.contradicted(f, s.wrongTime)
-		}
-		l.reduce(f, scale, values)
+		l.reduce(f, s.scale[f.Name], values)
 	}
 	if !rated {
 		why := "the log has nothing beyond " + s.leftOut() + ", in which programs compile and fill caches"
@@ -85,8 +80,8 @@ func (s *stepLog) over(f metrics.Figure, each float64) {
 	if len(seconds) > 1 {
 		f.Reduce = "median"
 	}
-	if why := cmp.Or(s.wrongTime, s.wrongBatch); why != "" {
-		f = s.l.contradicted(f, why)
+	if s.wrongBatch != "" {
+		f = s.l.contradicted(f, s.wrongBatch)
 	}
 	s.l.add(metrics.Event{Figure: &f}, f.Value/median(seconds), seconds...)
 }
