@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
@@ -78,7 +79,8 @@ func hasFigure(columns map[string]Column) bool {
 }
 
 // twice returns an error if a column is mapped to a figure and to something else, or if a column
-// that counts the devices of one node is mapped to the workers.
+// that counts the devices of one node is mapped to the workers. One column may be both the offered
+// rate and the measured one: many tables of loads have no other.
 func twice(ours string, c Column, columns map[string]Column) error {
 	if ours == "workers" || ours == "replicas" {
 		if over := number.Divided(number.Words(c.Name)); len(over) == 2 && countsDevices(over[0]) && len(over[1]) > 0 && number.Kind(over[1][0]) == number.PerNode {
@@ -90,6 +92,9 @@ func twice(ours string, c Column, columns map[string]Column) error {
 	}
 	for _, other := range slices.Sorted(maps.Keys(columns)) {
 		_, figure := tableUnits[other]
+		if other == "rate" && ours == measure.RequestsPerSecond {
+			continue
+		}
 		if counts := slices.Contains([]string{"workers", "replicas", "nodes"}, other); other != ours && columns[other].Name == c.Name && (counts || figure && other < ours) {
 			return fmt.Errorf("column %s is mapped to both %s and %s; map another column to one of them", clip(c.Name), other, ours)
 		}

@@ -133,6 +133,7 @@ func TestMappingsThatContradict(t *testing.T) {
 	}{
 		{"a column for two keys", "w,x\n1,100\n", Options{}, []string{"workers=w", "throughput=w"}, `column "w" is mapped to both workers and throughput`},
 		{"for two figures", "w,x\n1,100\n", Options{}, []string{"workers=w", "throughput=x", "tokens_per_second=x"}, `column "x" is mapped to both throughput and tokens_per_second`},
+		{"a latency for a rate", "r,p95\n1,100\n", Options{Workers: 1}, []string{"rate=r", "latency_p95=r:ms"}, `column "r" is mapped to both latency_p95 and rate`},
 		{"devices of one node", "nodes,gpus_per_node,x\n1,8,100\n", Options{}, []string{"workers=gpus_per_node", "throughput=x"}, `column "gpus_per_node" counts the devices of one node, judging by its name: add a column with those of all nodes`},
 		{"a global batch", "w,global_batch_size,it/s\n1,256,2.5\n2,256,4.8\n", Options{WorkerBatch: 256}, []string{"workers=w", "throughput=it/s"}, `t.csv:3: column "global_batch_size" has 256 samples per step, but 256 per worker on 2 workers are 512`},
 		{"rate, step and batch", "w,global batch,img/s,step (s)\n1,256,640,0.4\n2,512,1250,4.1\n", Options{}, []string{"workers=w", "throughput=img/s", "step_seconds=step (s)"}, "t.csv:3: 1250 samples/s and 4.1 s a step make 5125 samples per step, and column \"global batch\" has 512"},
