@@ -40,8 +40,8 @@ func Runs(rows []store.RunRow, of []measure.Measure) *table.Table {
 	return t
 }
 
-// WriteRuns writes the table of a study's runs as CSV, one run after the other.
-func WriteRuns(ctx context.Context, db *store.Store, study string, of []measure.Measure, w io.Writer) error {
+// writeRuns writes the table of a study's runs as CSV, one run after the other.
+func writeRuns(ctx context.Context, db *store.Store, study string, of []measure.Measure, w io.Writer) error {
 	at := placeKeys(of)
 	csv, err := table.NewCSV(w, runColumns(nil, nil, at, of)) // the parameters are for people only
 	if err != nil {

@@ -362,7 +362,7 @@ func (s *ReportedStudy) downloads(ctx context.Context, db *store.Store) (list []
 	of("advice.csv", "one line per candidate: samples/s, seconds, fractions, with intervals", AdviceData(s.Advised))
 	add("runs.csv", "one line per run", func(w *bytes.Buffer) error {
 		w.Grow(500 * s.attempts) // about what they need: doubling would hold a large table three times
-		return WriteRuns(ctx, db, s.Name, s.measuresOfRuns(), w)
+		return writeRuns(ctx, db, s.Name, s.measuresOfRuns(), w)
 	})
 	if s.rows != nil {
 		of("runs.json", "the same as JSON", Runs(s.rows, s.measuresOfRuns()))
