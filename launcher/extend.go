@@ -18,7 +18,7 @@ func Extend(folder rundir.Study, file, given *study.Plan, onAxes bool) *study.Pl
 		points[p.Point.ID], runs[place{p.Point.ID, p.Point.Repeat}] = true, true
 	}
 	before, err := ReadPlan(folder)
-	defined := err == nil && !before.Overridden
+	defined := err == nil && before.Overridden == file.Overridden
 	inFile := func(p study.Planned) bool { return points[p.Point.ID] }
 	if !defined && !slices.ContainsFunc(given.Points, inFile) {
 		return nil

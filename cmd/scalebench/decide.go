@@ -82,9 +82,7 @@ func (s *session) deciding(ctx context.Context, w *workspace.Work, o untilOption
 // beginDeciding claims the study's folder and records the first batch there. Results of a folder
 // that was deleted are still in the database, so the first look may come before the first run.
 func beginDeciding(ctx context.Context, w *workspace.Work, d *decide.Study) error {
-	first := *w
-	first.Plan = d.First()
-	return first.Begin(ctx)
+	return w.Batch(d.First()).Begin(ctx)
 }
 
 // runUntilDecided makes runs on this machine, batch by batch, until the question is
@@ -100,12 +98,12 @@ func (s *session) runUntilDecided(ctx context.Context, w *workspace.Work, backen
 	}
 	choice.Policy.Order = study.OrderBlocks
 	d.Measure = func(ctx context.Context, plan *study.Plan) error {
-		part := *w
-		part.Plan, choice.Plan = plan, plan
+		part := w.Batch(plan)
+		choice.Plan = plan
 		if err := part.Begin(ctx); err != nil {
 			return err
 		}
-		_, err := s.drive(ctx, &part, backend, choice)
+		_, err := s.drive(ctx, part, backend, choice)
 		if err != nil { // keep what was measured before an interrupt
 			err = errors.Join(err, d.Collect(ctx))
 		}
@@ -133,14 +131,14 @@ func (s *session) submitUntilDecided(ctx context.Context, w *workspace.Work, cho
 		}
 	}
 	d.Measure = func(ctx context.Context, plan *study.Plan) error {
-		part := *w
-		part.Plan, choice.Plan = plan, plan
+		part := w.Batch(plan)
+		choice.Plan = plan
 		if !o.unchecked {
 			if err := part.CheckFiles(choice); err != nil {
 				return err
 			}
 		}
-		submitted, _, left, err := s.driveJobs(ctx, &part, choice, o)
+		submitted, _, left, err := s.driveJobs(ctx, part, choice, o)
 		if !o.wait && len(submitted) > 0 {
 			err = errors.Join(err, s.printDone(query.Submitted(submitted)))
 		}

@@ -104,21 +104,42 @@ func (k *Work) Begin(ctx context.Context) error {
 func (k *Work) freeze() error {
 	plan, st := *k.Plan, k.Study
 	plan.Overridden = k.overridden || len(k.Study.Overrides) > 0
+	var of *study.Plan
 	if k.file != nil && !k.overridden {
-		file := k.filePlan
-		if k.file.UntilDecided { // interim analyses decide which of its runs are made
-			first := *file
-			first.Points = slices.DeleteFunc(slices.Clone(file.Points), func(p study.Planned) bool { return p.Point.Repeat > k.file.First || p.Between })
-			file = &first
+		if of = launcher.Extend(k.Folder, begun(k.file, k.filePlan), k.Plan, study.OnAxes(k.Study.Overrides)); of != nil {
+			st = k.file
 		}
-		if of := launcher.Extend(k.Folder, file, k.Plan, study.OnAxes(k.Study.Overrides)); of != nil {
-			plan, st = *of, k.file
-		}
+	}
+	if of == nil && k.whole != nil {
+		whole := *begun(k.Study, k.whole)
+		whole.Overridden = plan.Overridden
+		of = launcher.Extend(k.Folder, &whole, k.Plan, true)
+	}
+	if of != nil {
+		plan = *of
 	}
 	if others := launcher.Others(&plan, k.Plan); others > 0 {
 		k.w.Note("%s not in %s; `scalebench scaling %s --unplanned` shows them", number.Are(others, "point"), Near(k.Study.File), k.Study.Name)
 	}
 	return launcher.Freeze(k.Folder, &plan, st, k.Site)
+}
+
+// begun returns the runs of a study's plan that are certain to be made: all, or, if the study is
+// measured until its question is decided, those before the first look.
+func begun(st *study.Study, plan *study.Plan) *study.Plan {
+	if !st.UntilDecided {
+		return plan
+	}
+	first := *plan
+	first.Points = slices.DeleteFunc(slices.Clone(plan.Points), func(p study.Planned) bool { return p.Point.Repeat > st.First || p.Between })
+	return &first
+}
+
+// Batch returns the study with a part of its plan, the runs that are made next.
+func (k *Work) Batch(plan *study.Plan) *Work {
+	part := *k
+	part.Plan, part.whole = plan, k.Plan
+	return &part
 }
 
 // CheckFiles returns an error if the chosen runs name files that do not exist on this host. Check

@@ -37,6 +37,7 @@ type Work struct {
 	Plan   *study.Plan
 	Folder rundir.Study
 
+	whole  *study.Plan // the plan of which Plan is a batch; else nil
 	w      *Workspace
 	asked  string // file or name, as requested
 	typed  bool   // the study was typed as a command, without a file
