@@ -78,15 +78,37 @@ func hasFigure(columns map[string]Column) bool {
 	return slices.ContainsFunc(TrainFigures, func(f string) bool { return f != "epoch" && f != "step" && columns[f].Name != "" })
 }
 
-// twice returns an error if a column is mapped to a figure and to something else, or if a column
-// that counts the devices of one node is mapped to the workers. One column may be both the offered
-// rate and the measured one: many tables of loads have no other.
-func twice(ours string, c Column, columns map[string]Column) error {
-	if ours == "workers" || ours == "replicas" {
-		if over := number.Divided(number.Words(c.Name)); len(over) == 2 && countsDevices(over[0]) && len(over[1]) > 0 && number.Kind(over[1][0]) == number.PerNode {
-			return fmt.Errorf("column %s counts the devices of one node, judging by its name: add a column with those of all nodes, and map it to %s", clip(c.Name), ours)
+// countsOneNode reports whether a column's name says that it counts the devices of one node.
+func countsOneNode(name string) bool {
+	over := number.Divided(number.Words(name))
+	return len(over) == 2 && countsDevices(over[0]) && len(over[1]) > 0 && number.Kind(over[1][0]) == number.PerNode
+}
+
+// allDevices returns an error if the column that is mapped to the workers counts the devices of one
+// node, or counts nodes that have several devices.
+func (t *table) allDevices(ours string, c Column) error {
+	if ours != "workers" && ours != "replicas" {
+		return nil
+	}
+	if countsOneNode(c.Name) {
+		return fmt.Errorf("column %s counts the devices of one node, judging by its name: add a column with those of all nodes, and map it to %s", clip(c.Name), ours)
+	}
+	over := number.Divided(number.Words(c.Name))
+	if len(over) != 1 || !slices.ContainsFunc(over[0], func(word string) bool { return number.Kind(word) == number.PerNode }) {
+		return nil
+	}
+	for _, each := range slices.Sorted(maps.Keys(t.at)) {
+		if countsOneNode(each) {
+			return fmt.Errorf("column %s counts nodes, and column %s the devices of each, judging by their names: add a column with their product, and map it to %s; or remove %s, if a node is one of the %s",
+				clip(c.Name), clip(each), ours, clip(each), ours)
 		}
 	}
+	return nil
+}
+
+// twice returns an error if a column is mapped to a figure and to something else. One column may be
+// both the offered rate and the measured one: many tables of loads have no other.
+func twice(ours string, c Column, columns map[string]Column) error {
 	if _, figure := tableUnits[ours]; !figure || c.Label {
 		return nil
 	}
@@ -115,7 +137,7 @@ func (t *table) mapped(columns map[string]Column) {
 		}
 		r, err := l.reading(ours, c)
 		if err == nil {
-			err = cmp.Or(t.counted(ours, r, columns), twice(ours, c, columns))
+			err = cmp.Or(t.counted(ours, r, columns), t.allDevices(ours, c), twice(ours, c, columns))
 		}
 		if err != nil {
 			problems = append(problems, l.errorAt(0, "%w", err))
