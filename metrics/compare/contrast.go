@@ -255,7 +255,8 @@ func few(list []string) string {
 }
 
 // differ returns the parameters that distinguish the sets, as names and as text: those with a
-// single value in one set, which does not occur in the other. named is true if b has several
+// single value in one set, which does not occur in the other. The text omits those that are empty in
+// one set and missing in the other. named is true if b has several
 // values, so that its points must be named.
 func differ(a, b []scaling.Curve) (apart map[string]bool, named bool, words []string) {
 	values := func(list []scaling.Curve, key string) []string {
@@ -279,20 +280,24 @@ func differ(a, b []scaling.Curve) (apart map[string]bool, named bool, words []st
 		alone := len(x) == 1 && !slices.Contains(y, x[0]) || len(y) == 1 && !slices.Contains(x, y[0])
 		if alone {
 			apart[k], named = true, named || len(y) > 1
-			words = append(words, fmt.Sprintf("%s: %s, %s", k, strings.Join(x, " or "), strings.Join(y, " or ")))
+			if slices.ContainsFunc(slices.Concat(x, y), func(v string) bool { return v != "" && v != unset }) {
+				words = append(words, fmt.Sprintf("%s: %s, %s", k, strings.Join(x, " or "), strings.Join(y, " or ")))
+			}
 		}
 	}
 	return apart, named, words
 }
 
-// value returns a parameter of a curve as text; "unset" if missing.
+const unset = "unset"
+
+// value returns a parameter of a curve as text; unset if missing.
 func value(c scaling.Curve, key string) string {
 	if key == "framework" {
 		return c.Framework
 	}
 	v, ok := c.Parameters[key]
 	if !ok {
-		return "unset"
+		return unset
 	}
 	return fmt.Sprint(v)
 }
