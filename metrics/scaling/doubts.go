@@ -32,10 +32,11 @@ func (r Remark) String() string {
 // kind returns the text of the remark with its numbers replaced. Remarks with the same result are
 // of one kind. The number in a target is part of the kind.
 func (r Remark) kind() string {
-	if name, rest, is := strings.Cut(r.Text, ": "); is && strings.HasPrefix(r.Text, "target ") {
+	text := strings.TrimSuffix(r.Text, othersDiffer)
+	if name, rest, is := strings.Cut(text, ": "); is && strings.HasPrefix(text, "target ") {
 		return name + numerals.ReplaceAllString(rest, "0")
 	}
-	return numerals.ReplaceAllString(r.Text, "0")
+	return numerals.ReplaceAllString(text, "0")
 }
 
 // Lines returns one line per kind of remark: the text of the first one, how many series it
@@ -127,6 +128,9 @@ func Remarks(curves []Curve) []Remark {
 	return list
 }
 
+// othersDiffer ends a warning about several runs whose numbers differ.
+const othersDiffer = " (one run's figures; the others differ)"
+
 // numerals matches the numbers in which remarks of one kind differ.
 var numerals = regexp.MustCompile(`[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?`)
 
@@ -164,7 +168,7 @@ func runWarnings(c Curve) []Remark {
 	for _, name := range kinds {
 		k := of[name]
 		if k.differ {
-			k.doubt.Text += " (one run's figures; the others differ)"
+			k.doubt.Text += othersDiffer
 		}
 		// A run may have several positions, and several warnings of one kind.
 		k.all, k.doubt.Runs = distinctIDs(k.all), distinctIDs(k.doubt.Runs)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -149,8 +150,11 @@ func shortened(list []*series, key string) func(any) string {
 	}
 }
 
+// pathLike matches a path. Names such as gcc/13 and org/model are no paths.
+var pathLike = regexp.MustCompile(`^(?:~|\.{1,2})?/\S+$`)
+
 // endsOf returns the shortest ends of a parameter's values that are paths with which all values
-// differ: for a/x/model and b/x/model, a/x/model itself; for a/one and b/two, "one".
+// differ: for /a/x/model and /b/x/model, a/x/model; for /a/one and /b/two, "one".
 func endsOf(list []*series, key string) map[string]string {
 	values := map[string]bool{}
 	for _, s := range list {
@@ -158,7 +162,7 @@ func endsOf(list []*series, key string) map[string]string {
 	}
 	ends := map[string]string{}
 	for v := range values {
-		if !strings.Contains(v, "/") || strings.ContainsAny(v, " \t\n") {
+		if !pathLike.MatchString(v) {
 			continue
 		}
 		parts := strings.Split(v, "/")

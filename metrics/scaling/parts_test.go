@@ -206,6 +206,7 @@ func TestLinesOfRemarks(t *testing.T) {
 		{"of none in particular", []Remark{{Series: "", Where: "", Text: "slow"}}, 3, []string{"slow"}},
 		{"other numbers", []Remark{{Series: "a", Where: "", Text: "5 % slow"}, {Series: "b", Where: "", Text: "6 % slow"}}, 2, []string{"both series: 5 % slow (and 1 like it)"}},
 		{"other numbers, in brackets", []Remark{{Series: "a", Where: "", Text: "slow (5 %)"}, {Series: "b", Where: "", Text: "slow (6 %)"}, {Series: "b", Where: "", Text: "slow (7 %)"}}, 2, []string{"both series: slow (5 %; and 2 like it)"}},
+		{"other numbers in one series", []Remark{{Series: "a", Where: "", Text: "slow on node1"}, {Series: "b", Where: "", Text: "slow on node1 (one run's figures; the others differ)"}}, 2, []string{"both series: slow on node1 (and 1 like it)"}},
 		{"other places", []Remark{{Series: "a", Where: "1 worker: ", Text: "slow"}, {Series: "a", Where: "2 workers: ", Text: "slow"}}, 1, []string{"1 worker: slow (and 1 like it)"}},
 		{"two kinds, in order", []Remark{{Series: "a", Where: "", Text: "slow"}, {Series: "a", Where: "", Text: "late"}}, 1, []string{"slow", "late"}},
 		{"a target is a name", []Remark{{Series: "a", Where: "", Text: "target 0.5: missed"}, {Series: "a", Where: "", Text: "target 0.6: missed"}}, 1, []string{"target 0.5: missed", "target 0.6: missed"}},
