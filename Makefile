@@ -32,6 +32,7 @@ BENCH_LIBRARIES := libopenblas.so.0
 .PHONY: build kernels worker-gpu worker-onnxruntime worker-turbojpeg gpu-check gpu-bundle release report-example demo test test-full test-computing test-waiting test-each-fault test-busy test-unit test-week truth test-slurm test-faults test-frameworks test-examples test-horovod test-serving test-serving-faults bench-frameworks framework-packages test-release test-packages mutants record release-packages lint bench bench-packages vulnerabilities golden clean
 
 build:
+	@.ci/toolchain
 	go build -o bin/scalebench ./cmd/scalebench
 	CGO_ENABLED=0 go build -o bin/scalebench-worker ./cmd/scalebench-worker
 
