@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -84,14 +85,28 @@ func countsOneNode(name string) bool {
 	return len(over) == 2 && countsDevices(over[0]) && len(over[1]) > 0 && number.Kind(over[1][0]) == number.PerNode
 }
 
+// These patterns match names of columns that count the replicas of a model, and the devices of each.
+var (
+	replicaCount = regexp.MustCompile(`(?i)^(?:dp|data[-_ ]?parallel)(?:[-_ ]?(?:size|degree|world[-_ ]size))?$`)
+	shardCount   = regexp.MustCompile(`(?i)^(?:tp|pp|cp|(?:tensor|pipeline|context)(?:[-_ ]?model)?[-_ ]?parallel)(?:[-_ ]?(?:size|degree|world[-_ ]size))?$`)
+)
+
 // allDevices returns an error if the column that is mapped to the workers counts the devices of one
-// node, or counts nodes that have several devices.
+// node, nodes that have several devices, or replicas that do.
 func (t *table) allDevices(ours string, c Column) error {
 	if ours != "workers" && ours != "replicas" {
 		return nil
 	}
 	if countsOneNode(c.Name) {
 		return fmt.Errorf("column %s counts the devices of one node, judging by its name: add a column with those of all nodes, and map it to %s", clip(c.Name), ours)
+	}
+	if replicaCount.MatchString(c.Name) {
+		for _, each := range slices.Sorted(maps.Keys(t.at)) {
+			if shardCount.MatchString(each) {
+				return fmt.Errorf("column %s counts replicas of the model, and column %s the devices of each, judging by their names: add a column with the number of all devices, and map it to %s; or remove %s, if it is always 1",
+					clip(c.Name), clip(each), ours, clip(each))
+			}
+		}
 	}
 	over := number.Divided(number.Words(c.Name))
 	if len(over) != 1 || !slices.ContainsFunc(over[0], func(word string) bool { return number.Kind(word) == number.PerNode }) {
