@@ -34,7 +34,8 @@ func (w *boundedWriter) Write(p []byte) (int, error) {
 	return w.Buffer.Write(p)
 }
 
-// turn is the name of the function that bound inserts into loops and templates.
+// turn is the template function that stops rendering after maxTurns calls. bound inserts a call to it
+// into every loop and template.
 const turn = "scalebench_turn"
 
 // turns counts the loop iterations and template calls of one rendering.
@@ -47,7 +48,8 @@ func (n *turns) next() (string, error) {
 	return "", nil
 }
 
-// boundedFuncs returns turn, and text/template's functions that produce text, with a limit.
+// boundedFuncs returns the function turn, and limited versions of text/template's functions that
+// produce text: a result longer than maxScript is an error.
 func boundedFuncs() template.FuncMap {
 	bounded := func(f func(...any) string) func(...any) (string, error) {
 		return func(args ...any) (string, error) {

@@ -113,7 +113,7 @@ func (c *checker) overhead(ctx context.Context, o *outcome) error {
 	o.Found = []string{"| call, on the host | median | fastest | 99 % | calls |", "|---|---|---|---|---|"}
 	for _, cost := range list[0].Costs {
 		if cost.Median <= 0 {
-			return fmt.Errorf("%s took %v ns", cost.Call, cost.Median)
+			return fmt.Errorf("%s: the median time is %v ns; want more than 0", cost.Call, cost.Median)
 		}
 		o.Found = append(o.Found, fmt.Sprintf("| %s | %.0f ns | %.0f ns | %.0f ns | %d |", cost.Call, cost.Median, cost.Min, cost.P99, cost.Calls))
 	}

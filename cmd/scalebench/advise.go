@@ -104,7 +104,7 @@ func (o *adviseOptions) wishFlags() []cli.Flag {
 		number("samples", "train on `N` samples, instead of to a target", &o.wish.Options.Samples),
 		number("rate", "for a service: find how many replicas handle `R` requests/s within the study's limit", &o.wish.Rate),
 		&cli.BoolFlag{Name: "spec", Destination: &o.wish.Spec, DisableDefaultText: true, Usage: "ask how much of each resource is enough"},
-		&cli.GenericFlag{Name: "loss", Value: &shareFlag{&o.wish.Loss}, DefaultText: "5%", Usage: "with --spec: a resource is enough if the throughput falls by at most `E`, such as 5% or 0.05"},
+		&cli.GenericFlag{Name: "loss", Value: &shareFlag{&o.wish.Loss}, DefaultText: "5%", Usage: "with --spec: an amount is enough if the throughput is at most `E` below that with the most of every resource, such as 5% or 0.05"},
 		&cli.StringSliceFlag{Name: "resource", Destination: &o.resources, DefaultText: "those that differ", Usage: "with --spec: treat the parameter or label `KEY` as a resource; may be repeated"},
 		&cli.StringFlag{Name: "measure", Aliases: []string{"m"}, Destination: &o.Measure, DefaultText: "time or throughput, or what a service carries", Usage: "decide by the `MEASURE`; with --spec, the measure that may lose at most --loss"},
 	}

@@ -46,7 +46,7 @@ func (o *untilOptions) questionFlags(category string) []cli.Flag {
 		&cli.GenericFlag{Name: "target", Category: category, Value: &q.target, DefaultText: "as in advise", Usage: "decide by the time to `TARGET`, such as 0.75"},
 		&cli.StringFlag{Name: "compare", Category: category, Destination: &q.wish.Contrast, DefaultText: "worker counts", Usage: "instead of worker counts, compare the values of the swept `KEY`, such as framework"},
 		&cli.BoolFlag{Name: "spec", Category: category, Destination: &q.wish.Spec, DisableDefaultText: true, Usage: "instead of worker counts, find how much of each swept resource is enough, as advise does"},
-		&cli.GenericFlag{Name: "loss", Category: category, Value: &shareFlag{&q.wish.Loss}, DefaultText: "5%", Usage: "with --spec: a resource is enough if the throughput falls by at most `E`, such as 5% or 0.05"},
+		&cli.GenericFlag{Name: "loss", Category: category, Value: &shareFlag{&q.wish.Loss}, DefaultText: "5%", Usage: "with --spec: an amount is enough if the throughput is at most `E` below that with the most of every resource, such as 5% or 0.05"},
 		&cli.Float64Flag{Name: "rate", Category: category, Destination: &q.wish.Rate, DefaultText: "none", Usage: "for a service: find how many replicas handle `R` requests/s within the study's limit, as advise does"},
 		&cli.StringFlag{Name: "measure", Aliases: []string{"m"}, Category: category, Destination: &q.Measure, DefaultText: "as in advise", Usage: "decide by the `MEASURE`"},
 	}

@@ -126,7 +126,8 @@ func tail(path string) string {
 	return "its log is empty"
 }
 
-// host returns a node's name, if an answer contains it.
+// host returns the name of a node of the job, from the answer of any of its tasks; "node N of the job"
+// if none answered.
 func (j *job) host(node int) string {
 	for _, a := range j.answers {
 		if a != nil && a.Node == node {

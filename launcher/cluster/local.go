@@ -40,7 +40,7 @@ type Host struct {
 	Frameworks []string
 }
 
-// Check examines this host without a scheduler.
+// Check examines this host. It asks no scheduler.
 func (h Host) Check(ctx context.Context) []Finding {
 	list := h.worker(ctx)
 	for _, p := range []struct {

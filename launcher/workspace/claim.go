@@ -75,7 +75,7 @@ func (w *Workspace) Claim(ctx context.Context, st *study.Study, plan *study.Plan
 	var mine *Error
 	var foreign *trust.Error
 	if err != nil && !errors.As(err, &mine) && !errors.As(err, &foreign) {
-		w.Warn("study %s is not in the database yet; `scalebench collect` adds it: %v", st.Name, err)
+		w.Warn("study %s could not be added to the database (%v); `scalebench collect` adds it later", st.Name, err)
 		return nil
 	}
 	return err

@@ -286,7 +286,8 @@ func (s *Selection) record(ctx context.Context, names []string) error {
 	return s.w.change(ctx, func(db *store.Store) error { return db.Forget(ctx, names) })
 }
 
-// change applies the function change to the database and then updates the series there.
+// change calls the function with the open database, then assigns the runs of changed studies to
+// curves again.
 func (w *Workspace) change(ctx context.Context, change func(*store.Store) error) error {
 	file, err := w.Database()
 	if err != nil {

@@ -27,9 +27,9 @@ type Tariff struct {
 	site     *study.Site
 }
 
-// NewTariff takes a site file's prices in a currency on a market. "" is the first
-// price's currency, and cost.OnDemand. The error wraps ErrNoPrices where the file has
-// no prices at all, and names the file otherwise.
+// NewTariff takes a site file's prices in a currency on a market. An empty
+// currency means that of the first price, an empty market cost.OnDemand. The error wraps ErrNoPrices
+// if the site file has no prices; other errors name the file.
 func NewTariff(site *study.Site, currency, market string) (*Tariff, error) {
 	prices, err := pricesOf(site)
 	if err != nil {

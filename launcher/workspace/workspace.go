@@ -1,8 +1,8 @@
 // Package workspace finds where a user's studies are kept: the folder of a study's runs, which it claims for
-// one study, and the database with the results. It collects runs into the database and forgets them. Import makes
-// runs of other programs' logs and tables (import*.go). A Tariff prices runs and plans by a site file
-// (price*.go); package cost has what a price is. The package prints nothing: callers pass functions that
-// receive notes and warnings.
+// one study, and the database with the results. It collects runs into the database, and removes from it those
+// that the user wants to forget. Import turns other programs' logs and tables into runs (import*.go). A Tariff
+// computes what runs and plans cost at a site file's prices (price*.go); package cost defines a price. The
+// package prints nothing: callers pass functions that receive notes and warnings.
 package workspace
 
 import (

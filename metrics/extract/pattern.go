@@ -301,7 +301,7 @@ func (l *log) ofRanks(c *compiled, bySource map[string][]match) {
 	n, note := l.o.Workers, c.note(len(bySource[sources[0]]))
 	if n > 1 {
 		note = fmt.Sprintf("one rank's times %d, not a measured aggregate; %s", n, note)
-		// Figures with the names of our own measures have this note anyway.
+		// A figure with the name of one of our own measures has the note itself.
 		if m, err := measure.Find(c.Name); err != nil || m.At != "" {
 			l.note("%s: one rank's times %d, not a measured aggregate", c.Name, n)
 		}

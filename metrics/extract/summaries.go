@@ -21,7 +21,8 @@ const (
 	ofStep   mark = "step"   // a step of a Slurm job that its other rows describe
 )
 
-// summaryWords maps words by which tables name summary rows to marks.
+// summaryWords has, for each word that names a summary row in a table ("mean", "total"), the mark
+// that says what kind of summary it is.
 var summaryWords = words(map[string]string{
 	string(ofParts):  "total totals sum aggregated aggregate overall gesamt summe totale",
 	string(ofRuns):   "mean avg average median geomean mittelwert durchschnitt moyenne promedio",

@@ -104,8 +104,8 @@ func missable(m measure.Measure) bool { return m.Missable }
 const noChoice = ": it takes no --axis, --by or --baseline"
 
 // Presets lists the figures in the order of the questions that they answer: does it scale,
-// does that help, why not, what does it cost. Names for losses have a hyphen, because a
-// user's own measure may be called loss.
+// does that help, why not, what does it cost. Figures of the training loss are called
+// loss-time and loss-samples, not loss, because a user's own measure may be called loss.
 func Presets() []Preset {
 	return []Preset{
 		{Name: "speedup", Title: "Speedup against workers", About: "how many times faster than the base", draw: ofWork(work.speedup), Target: ShowsGoal},

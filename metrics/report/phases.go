@@ -98,7 +98,7 @@ func markets(list []Phase) (all []sensitivity.Market) {
 	return all
 }
 
-// PhasesData returns the same for programs. If all studies have prices, a row with the phase
+// PhasesData returns the table of Phases for programs: unrounded, one row per phase. If all studies have prices, a row with the phase
 // "all" has the machines that suffice for every study. A row with the phase "warning" has a
 // warning in the column "why".
 func PhasesData(list []Phase, currency string, warnings []string) *table.Table {

@@ -53,8 +53,9 @@ type ReportedStudy struct {
 	ranks []figure.RankSteps
 }
 
-// A ReportFrame is a set of measures along the same curves: the measures that runs report, or
-// those of a kind of workload other than training.
+// A ReportFrame is a table of the report besides those of a training: a set of curves, and the
+// measures shown for each. The measures are those that the runs themselves report, or those of
+// another kind of workload.
 type ReportFrame struct {
 	ID, Title string // of the table; ID has only letters, digits and hyphens
 	Curves    []scaling.Curve
@@ -211,7 +212,7 @@ func (s *ReportedStudy) figures(r *Report) {
 		if !k.Concerns(d) {
 			continue
 		}
-		addText(r, k.Name, k.TitleOf(d), func(o figure.Options) (*figure.Drawing, error) {
+		addFigure(r, k.Name, k.TitleOf(d), func(o figure.Options) (*figure.Drawing, error) {
 			if k.Input == figure.OfCurves {
 				o.By = by
 			}
@@ -223,8 +224,8 @@ func (s *ReportedStudy) figures(r *Report) {
 	}
 }
 
-// addText adds a plot to the report, or records why it is missing.
-func addText(r *Report, id, title string, draw func(figure.Options) (*figure.Drawing, error)) {
+// addFigure draws a figure and adds it to the report; if it cannot be drawn, it records why.
+func addFigure(r *Report, id, title string, draw func(figure.Options) (*figure.Drawing, error)) {
 	one, err := drawFigure(id, draw)
 	if err == nil {
 		r.Figures = append(r.Figures, one)
@@ -251,7 +252,7 @@ func (s *ReportedStudy) panelsOf(curves []scaling.Curve) string {
 func (s *ReportedStudy) frame(r *Report, f ReportFrame) {
 	d := figure.Data{Curves: f.Curves, Observations: s.Observations}
 	if y, x, ok := f.tradeoff(); ok {
-		addText(r, f.ID+"-tradeoff", y.Title+" against "+x.Title, func(o figure.Options) (*figure.Drawing, error) {
+		addFigure(r, f.ID+"-tradeoff", y.Title+" against "+x.Title, func(o figure.Options) (*figure.Drawing, error) {
 			o.Against = x
 			return figure.Draw(y.Name, d, o)
 		})
@@ -265,7 +266,7 @@ func (s *ReportedStudy) frame(r *Report, f ReportFrame) {
 		if m.Better == measure.Neither && !s.Kind.Trains {
 			continue // the measure only describes others; the table has it
 		}
-		addText(r, fmt.Sprintf("%s-%d", f.ID, i+1), m.Title, func(o figure.Options) (*figure.Drawing, error) {
+		addFigure(r, fmt.Sprintf("%s-%d", f.ID, i+1), m.Title, func(o figure.Options) (*figure.Drawing, error) {
 			if at := onlyPlace(f.Curves); at != "" {
 				return nil, fmt.Errorf("all runs have the same position on the axis, %s; see the table for their values", at)
 			}

@@ -220,9 +220,10 @@ func divide(a, b Sample, confidence float64) (*Estimate, Refusal) {
 	return e, ""
 }
 
-// divideRuns returns the median ratio within common runs or blocks; ok is false if there are
-// none. It is also false if runs lack a value for a reason that depends on it, because the ratios
-// of the other runs would be biased.
+// divideRuns returns the median of the ratios of a to b: within each run if every run has both values,
+// otherwise within blocks. ok is false if neither is possible. It is also false if a run lacks a value
+// because of what that value would have been (too slow, for example): the ratios of the other runs
+// would be biased.
 func divideRuns(a, b Sample, confidence float64) (e *Estimate, why Refusal, ok bool) {
 	if a.lacking || b.lacking {
 		return nil, "", false

@@ -88,8 +88,8 @@ func (in *ingest) trained(r summary.Outcome, evaluations []evaluationKey) error 
 	return nil
 }
 
-// summaryInput returns what the ranks recorded after the restart that the result is computed
-// from, nil if no rank recorded anything. The keys identify the elements of Input.Evaluations.
+// summaryInput returns what the ranks recorded after one restart, the one whose records give the
+// result (see summary.Choose). It returns nil if no rank recorded anything. The keys identify the elements of Input.Evaluations.
 func (in *ingest) summaryInput() (*summary.Input, []evaluationKey, error) {
 	var input summary.Input
 	if err := in.tx.QueryRow("SELECT kind, workers + beside FROM every_run WHERE id = ?", in.run).Scan(&input.Kind, &input.Workers); err != nil {

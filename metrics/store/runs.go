@@ -74,8 +74,8 @@ type RunRow struct {
 	Parameters map[string]any // by TOML path; nil until Describe is called
 }
 
-// Runs returns the runs that match the filter, the newest first, with their values of the
-// measures in of. If measures have coordinates, it returns a row for each place within a run.
+// Runs returns the runs that match the filter, the newest first, with the values of
+// the measures that of lists. If measures have coordinates, it returns a row for each place within a run.
 func (s *Store) Runs(ctx context.Context, f Filter, of ...measure.Measure) (list []RunRow, err error) {
 	err = s.EachRun(ctx, f, of, func(r RunRow) error {
 		list = append(list, r)

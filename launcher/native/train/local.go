@@ -11,13 +11,13 @@ import (
 )
 
 // Local computes a model within the caller's process, without a server. It does the
-// same as Handler, but without HTTP and without encoding numbers.
+// same as ServeHandler, but without HTTP and without encoding numbers.
 type Local struct {
 	model      *netspec.Trained
 	classifier Classifier
 }
 
-// NewLocal returns a Local for a model; c computes it.
+// NewLocal returns a Local that answers with model m; c computes the logits.
 func NewLocal(m *netspec.Trained, c Classifier) *Local { return &Local{m, c} }
 
 // Describe returns the server's description of the model.

@@ -7,8 +7,8 @@
 // read and continues during evaluations. Every decision that ends a run (limits, targets, signals)
 // is made by a reduction over the ranks, so that all stop after the same step.
 //
-// ServeHandler and Local compute a trained model for the requests of version 2 of the Open Inference
-// Protocol, over HTTP and within the process. A model has one input, "images", of normalised images as
+// ServeHandler and Local answer inference requests (version 2 of the Open Inference Protocol) with a
+// trained model: ServeHandler over HTTP, Local within the process. A model has one input, "images", of normalised images as
 // NHWC, and one output, "logits".
 package train
 

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// calibration is the total time of measuring the client, over all batch sizes: a third with one request
-	// in flight, the rest with crowd requests in flight.
+	// calibration is the total time of measuring the client, over all batch sizes. A third of it has 1
+	// request in flight, the rest 16 (crowd).
 	calibration = 750 * time.Millisecond
 	crowd       = 16
 	// Other programs that take the CPU for a moment must not lower the client's rate, so it is the rate of the

@@ -15,8 +15,8 @@ type trial struct {
 	blocks  [][2]float64 // over and n of consecutive parts of the probe
 }
 
-// blocks is the number of parts of a probe whose variance is compared. Each must be long in comparison with the
-// memory of the queue.
+// blocks is the number of equal parts of a probe between which the share of slow requests is compared. A part
+// must last much longer than the queue takes to forget its state, so that parts are independent.
 const blocks = 8
 
 // trial counts the requests over a bound.

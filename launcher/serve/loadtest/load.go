@@ -1,5 +1,6 @@
-// Package loadtest sends requests to a service and measures how long the answers take. A Service runs the loads
-// that a point lists and searches for the largest rate within a limit.
+// Package loadtest sends requests to a service and measures how long the answers take. Service.Measure puts
+// the service under each load that a point lists, then searches for the largest rate at which the latency stays
+// within a limit.
 //
 // There are two loops. The closed loop keeps a fixed number of requests in flight and measures how many answers
 // per second the service gives. The open loop sends at times drawn beforehand, no matter how the service

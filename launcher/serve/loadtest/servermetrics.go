@@ -141,7 +141,8 @@ func (c *scraper) cancel() {
 	}
 }
 
-// end reads the metrics once more and records their figures, over the time after the lead.
+// end stops the scraper, reads the metrics once more, and records the figures of the measured part: all but the
+// lead, which is the start of the run (ramp and warm-up).
 func (c *scraper) end(ctx context.Context, r *recorder, lead time.Duration) {
 	if c == nil {
 		return

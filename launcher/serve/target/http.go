@@ -21,8 +21,8 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 )
 
-// HTTP is a service that is queried over HTTP. Requests go to the replicas in turn; every connection of the
-// load generator has one to each replica.
+// HTTP is a service that is queried over HTTP. Requests are distributed over the replicas by Routing, by default in
+// turn. Each of the load generator's connections consists of one HTTP connection to every replica.
 type HTTP struct {
 	URLs        []string // of the replicas
 	Bodies      [][]byte // sent in turn to each replica; nil: GET, else POST

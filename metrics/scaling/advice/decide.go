@@ -13,9 +13,9 @@ const (
 	// enough is the probability from which on a candidate is called likely to meet the limits, in
 	// the answer that none is chosen.
 	enough = 5.0 / 6
-	// newLimit is the probability that a limit to scaling that no run shows appears within a
-	// doubling of the workers. It is an assumption, by which counts beyond the data are chosen or
-	// named. It is not the probability for one cluster, so these counts get none.
+	// newLimit is the assumed probability that each doubling of the workers beyond the measured
+	// counts meets a bottleneck that no run shows. It is used to choose among those counts. It is not
+	// known for any one cluster, so the output states no unconditional probability for them.
 	newLimit = 0.1
 )
 

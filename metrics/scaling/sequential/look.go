@@ -37,7 +37,7 @@ type Look struct {
 	// Futile reports whether a count is so close to one of the user's limits that even the maximum
 	// number of runs would probably not decide whether it meets the limit.
 	Futile bool
-	// Doubt is the reason why the answer stays provisional although no other count may be better.
+	// Caveat is the reason why the answer stays provisional although no other count may be better.
 	// More runs do not remove it. "" without such a reason.
 	Caveat string
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/scalebench/scalebench/launcher/native/train/cpu/simd"
 )
 
-// A tensor has the activations of a batch after one layer, size numbers per image, and the gradient
-// of the loss by them.
+// A tensor holds the activations of a batch after one layer (data), and the gradient of the loss with
+// respect to them (grad). Both have size numbers per image.
 type tensor struct {
 	size       int
 	data, grad []float32

@@ -110,8 +110,8 @@ func (u *unit) input(part, i int, first bool) []float32 {
 	return dst
 }
 
-// outcome returns the unit's padded outcome. It is valid until this thread asks for another one of that shape,
-// unless it is kept.
+// outcome returns the unit's result for image i, with a margin. If u.kept is set, it lies there. Otherwise it is
+// in a buffer that the thread's next call for the same shape overwrites.
 func (u *unit) outcome(part, i int, first bool) []float32 {
 	var dst []float32
 	if u.kept == nil {
