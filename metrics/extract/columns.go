@@ -92,7 +92,7 @@ var (
 )
 
 // allDevices returns an error if the column that is mapped to the workers counts the devices of one
-// node, nodes that have several devices, or replicas that do.
+// node, or replicas that have several devices. Nodes may be workers.
 func (t *table) allDevices(ours string, c Column) error {
 	if ours != "workers" && ours != "replicas" {
 		return nil
@@ -106,16 +106,6 @@ func (t *table) allDevices(ours string, c Column) error {
 				return fmt.Errorf("column %s counts replicas of the model, and column %s the devices of each, judging by their names: add a column with the number of all devices, and map it to %s; or remove %s, if it is always 1",
 					clip(c.Name), clip(each), ours, clip(each))
 			}
-		}
-	}
-	over := number.Divided(number.Words(c.Name))
-	if len(over) != 1 || !slices.ContainsFunc(over[0], func(word string) bool { return number.Kind(word) == number.PerNode }) {
-		return nil
-	}
-	for _, each := range slices.Sorted(maps.Keys(t.at)) {
-		if countsOneNode(each) {
-			return fmt.Errorf("column %s counts nodes, and column %s the devices of each, judging by their names: add a column with their product, and map it to %s; or remove %s, if a node is one of the %s",
-				clip(c.Name), clip(each), ours, clip(each), ours)
 		}
 	}
 	return nil
