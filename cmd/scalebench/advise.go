@@ -212,7 +212,7 @@ func (s *session) printAdvice(a *query.Advised) error {
 		if i > 0 || len(list) > 1 {
 			fmt.Fprintln(s.stdout)
 		}
-		if len(one.Candidates) == 0 { // there are no rows for a table
+		if len(one.Candidates) == 0 { // a table would have no rows
 			if _, err := fmt.Fprintln(s.stdout, s.sentences(sentences)); err != nil {
 				return err
 			}

@@ -42,7 +42,7 @@ func (s *session) printSpec(n *query.Needed) (err error) {
 		if n.Markets != nil {
 			sentence += " " + report.MachinesSentence(a, n.Markets[i], n.Currency)
 		}
-		if len(a.Factors) == 0 { // there are no rows for a table
+		if len(a.Factors) == 0 { // a table would have no rows
 			_, err = fmt.Fprintln(s.stdout, s.sentences(sentence))
 		} else {
 			err = s.printSentences(sentence, report.Spec(a, how))

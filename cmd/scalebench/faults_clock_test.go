@@ -104,7 +104,7 @@ func stepped(ns int64) (seconds int64) {
 `
 
 // clockStepped lets the wall clock of the commands jump while they run, and on this machine also
-// that of the workers.
+// the clock of the workers.
 func clockStepped(tr *trial) error {
 	var steps []string
 	for range 1 + tr.rng.IntN(3) {

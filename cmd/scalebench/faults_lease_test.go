@@ -20,7 +20,7 @@ var leaseClasses = []class{
 	{name: "several commands at once", fire: severalCommands, lane: onThisHost},
 }
 
-// nobody is the ID of a user without root's rights.
+// nobody is the ID of the ordinary user nobody.
 const nobody = 65534
 
 // leaseWait is longer than a command waits for a lease that is not renewed, 90 s.
