@@ -211,7 +211,7 @@ func TestCannotCheck(t *testing.T) {
 		"a fake":        {strings.ReplaceAll(facts, "NVIDIA", "DOUBLE,"), nil, exitUsage, "or give --double"},
 		"no fake":       {facts, []string{"--double"}, exitUsage, "is not the test fake"},
 		"plain worker":  {`{}`, nil, exitFailed, "is not the GPU variant"},
-		"unknown check": {facts, []string{"--only", "kernel"}, exitUsage, "want one of libraries, kernels, products, collectives, training, pytorch, study, scaling, energy"},
+		"unknown check": {facts, []string{"--only", "kernel"}, exitUsage, "want one of libraries, kernels, products, collectives, training, study, scaling, energy, pytorch"},
 		"no time":       {facts, []string{"--time", "-1s"}, exitUsage, "--time -1s"},
 		"an argument":   {facts, []string{"now"}, exitUsage, `"now" is one argument too many`},
 		"no worker":     {facts, []string{"--worker", "/nowhere"}, exitError, "use the bundle"},

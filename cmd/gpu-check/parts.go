@@ -21,7 +21,8 @@ import (
 // checked.
 const driverPart = "libraries/driver"
 
-// parts returns all parts of the check. Later parts depend on what earlier parts check.
+// parts returns all parts of the check, in the order in which they run. A part comes after
+// those that it needs.
 func (c *checker) parts(ctx context.Context) ([]part, error) {
 	const second, minute = time.Second, time.Minute
 	const driver, pytorch, nccl, cublas = driverPart, "libraries/pytorch", "libraries/nccl", "libraries/cublas"
@@ -60,6 +61,11 @@ func (c *checker) parts(ctx context.Context) ([]part, error) {
 	for _, model := range speedModels(c.Double) {
 		list = append(list, part{"training/time-" + model, 15 * second, []string{cublas}, func(ctx context.Context, o *outcome) error { return c.split(ctx, o, model) }})
 	}
+	list = append(list,
+		part{"study/whole", 2 * minute, []string{nccl, cublas}, c.study},
+		part{"scaling/gpus", 3 * minute, []string{nccl, cublas}, c.scaling},
+		part{"energy/nvml", minute, []string{cublas}, c.energy})
+	// PyTorch's speed comes last: it checks nothing of ours, and takes longest.
 	for _, w := range workloads(c.Double) {
 		estimate := minute
 		if w.compiled() {
@@ -67,10 +73,7 @@ func (c *checker) parts(ctx context.Context) ([]part, error) {
 		}
 		list = append(list, c.withPyTorch(part{"pytorch/" + w.String(), estimate, nil, func(ctx context.Context, o *outcome) error { return c.compare(ctx, o, w) }}))
 	}
-	return append(list,
-		part{"study/whole", 3 * minute, []string{nccl, cublas}, c.study},
-		part{"scaling/gpus", 3 * minute, []string{nccl, cublas}, c.scaling},
-		part{"energy/nvml", minute, []string{cublas}, c.energy}), nil
+	return list, nil
 }
 
 // withPyTorch returns the part p with a condition: without a PyTorch for CUDA, its
