@@ -31,26 +31,30 @@ func decideCommand(s *session) *cli.Command {
 		ArgsUsage: "STUDY",
 		Description: "Checks the results as `run --until-decided` does, without starting runs. It prints\n" +
 			"whether the question is decided, which runs may change the answer, and how the\n" +
-			"interval narrowed. Exit code 5: not decided.",
+			"interval narrowed. Without options, the question is that of the last look.\n" +
+			"Exit code 5: not decided.",
 		Flags: append(o.questionFlags(""), siteFlag(&o.wish.wish.Site)),
 		Action: func(c *cli.Context) error {
+			folder, err := s.workspace().Find(c.Context, c.Args().First())
+			if err != nil {
+				return err
+			}
+			record, err := decide.Read(folder)
+			if err != nil {
+				return err
+			}
+			if err := s.askAgain(c, record.Question); err != nil {
+				return err
+			}
 			if err := wished(c); err != nil {
 				return err
 			}
-			return runDecide(c.Context, s, o, c.Args().First())
+			return runDecide(c.Context, s, o, c.Args().First(), record)
 		},
 	}
 }
 
-func runDecide(ctx context.Context, s *session, o untilOptions, arg string) error {
-	folder, err := s.workspace().Find(ctx, arg)
-	if err != nil {
-		return err
-	}
-	record, err := decide.Read(folder)
-	if err != nil {
-		return err
-	}
+func runDecide(ctx context.Context, s *session, o untilOptions, arg string, record *decide.Record) error {
 	o.most = cmp.Or(o.most, record.Most, sequential.Most)
 	w, err := s.workspace().Load(ctx, workspace.Request{Study: arg, Site: o.wish.wish.Site, Overrides: []string{"study.repeats=" + study.UntilDecided, fmt.Sprintf("study.max_repeats=%d", o.most)}})
 	if err != nil {
@@ -75,7 +79,11 @@ func (s *session) deciding(ctx context.Context, w *workspace.Work, o untilOption
 	if err != nil {
 		return nil, err
 	}
-	d.Collect = func(ctx context.Context) error { return s.collect(context.WithoutCancel(ctx), w.Folder) }
+	d.Question = o.question()
+	d.Collect = func(ctx context.Context) error {
+		o := workspace.CollectOptions{Progress: s.steps("collecting"), OnlyNews: true}
+		return s.workspace().Collect(context.WithoutCancel(ctx), w.Folder, o)
+	}
 	return d, nil
 }
 

@@ -52,12 +52,56 @@ func (o *untilOptions) questionFlags(category string) []cli.Flag {
 	}
 }
 
+// questionNames are the options that set the question.
+var questionNames = []string{"deadline", "budget", "min-efficiency", "target", "measure", "compare", "spec", "loss", "rate"}
+
+// question returns the options that set the question, by name; nil if it is the default one.
+func (o *untilOptions) question() map[string]string {
+	q, list := &o.wish, map[string]string{}
+	add := func(name string, set bool, value any) {
+		if set {
+			list[name] = fmt.Sprint(value)
+		}
+	}
+	add("deadline", q.deadline != 0, q.deadline)
+	add("budget", q.wish.Options.Budget != 0, q.wish.Options.Budget)
+	add("min-efficiency", q.wish.Options.MinEfficiency != 0, q.wish.Options.MinEfficiency)
+	add("target", q.target.Target != nil, q.target.Target)
+	add("measure", q.Measure != "", q.Measure)
+	add("compare", q.wish.Contrast != "", q.wish.Contrast)
+	add("spec", q.wish.Spec, true)
+	add("loss", q.wish.Spec && q.wish.Loss != sensitivity.Usual, q.wish.Loss)
+	add("rate", q.wish.Rate != 0, q.wish.Rate)
+	if len(list) == 0 {
+		return nil
+	}
+	return list
+}
+
+// askAgain sets the options that a recorded question had, unless the command line asks another one.
+func (s *session) askAgain(c *cli.Context, question map[string]string) error {
+	if len(question) == 0 || slices.ContainsFunc(questionNames, c.IsSet) {
+		return nil
+	}
+	text := ""
+	for _, name := range questionNames {
+		value, recorded := question[name]
+		if !recorded {
+			continue
+		}
+		if err := c.Set(name, value); err != nil {
+			return fmt.Errorf("looks.json: question.%s %q: %w", name, value, err)
+		}
+		text += " --" + name + " " + value
+	}
+	s.note("question of the last look:%s", strings.ReplaceAll(text, "--spec true", "--spec"))
+	return nil
+}
+
 // asked returns a request for the study, with the maximum number of repeats that the design allows.
 func (o *untilOptions) asked(c *cli.Context, command *workspace.Command, site string) (workspace.Request, error) {
 	words := c.Args().Slice()
-	for _, name := range []string{"max-repeats", "max-node-hours", "stop-by", "deadline", "budget", "min-efficiency", "target", "measure", "compare", "spec", "loss", "rate"} {
-		o.set = o.set || c.IsSet(name)
-	}
+	o.set = slices.ContainsFunc(append([]string{"max-repeats", "max-node-hours", "stop-by"}, questionNames...), c.IsSet)
 	if err := wished(c); err != nil {
 		return workspace.Request{}, err
 	}

@@ -51,29 +51,43 @@ func (s *Study) contrasts(r *Results) []View {
 		}
 		v.Look = sequential.Pair(&p, s.closed(v.Points)[n])
 		v.Series = series + ", " + scaling.Places(p.Axis, p.At)
-		v.stated = contrasted(&p, v.Decided, r.Contrast.Measure, a, b)
+		v.stated = contrasted(&p, v.Decided, atLevel(s.Design.Confidence, len(r.Contrast.Pairs)), r.Contrast.Measure, a, b)
 		views = append(views, v)
 	}
 	return views
 }
 
+// atLevel returns a clause with the largest p-value at which a look decides.
+func atLevel(confidence float64, pairs int) string {
+	text := "; a look decides at " + number.Significant(1-confidence)
+	if pairs > 1 {
+		text += " for all comparisons together"
+	}
+	return text
+}
+
 // contrasted returns a sentence that says how two settings, named a and b, compare by a measure.
-func contrasted(p *compare.Pair, decided bool, of measure.Measure, a, b string) string {
+// level is the text of atLevel.
+func contrasted(p *compare.Pair, decided bool, level string, of measure.Measure, a, b string) string {
 	if p.Ratio == nil {
 		return fmt.Sprintf("Undecided. The %s of %s and %s cannot be compared: %s.", of.Title, b, a, p.Why)
 	}
-	times := number.Significant(p.Ratio.Value) + " times"
-	switch i := p.Ratio.Interval; {
-	case i != nil:
-		times += fmt.Sprintf(" (%s to %s)", number.Significant(i.Low), number.Significant(i.High))
-	case p.P != nil:
-		times += fmt.Sprintf(" (p = %.2g; %s)", *p.P, p.Ratio.Why)
-	default:
-		times += fmt.Sprintf(" (%s)", p.Ratio.Why)
+	asGood, i, why := sequential.AsGood(p.Ratio), p.Ratio.Interval, []string{}
+	if i != nil {
+		why = append(why, fmt.Sprintf("%s to %s", number.Significant(i.Low), number.Significant(i.High)))
 	}
-	text := fmt.Sprintf("The %s of %s is %s that of %s", of.Title, b, times, a)
+	if p.P != nil && (i == nil || decided && !asGood && i.Low <= 1 && i.High >= 1) { // the test decides, and can before an interval
+		if !decided {
+			level = ""
+		}
+		why = append(why, fmt.Sprintf("Mann–Whitney test of %d and %d runs: p = %.2g%s", p.NA, p.NB, *p.P, level))
+	}
+	if i == nil && !decided {
+		why = append(why, p.Ratio.Why)
+	}
+	text := fmt.Sprintf("The %s of %s is %s times that of %s (%s)", of.Title, b, number.Significant(p.Ratio.Value), a, strings.Join(why, "; "))
 	switch {
-	case decided && sequential.AsGood(p.Ratio):
+	case decided && asGood:
 		return fmt.Sprintf("Decided: they are within %s of each other, either will do. %s.", number.ExactPercent(decision.Equivalent), text)
 	case decided && p.Verdict == compare.Different:
 		return "Decided: they differ. " + text + "."

@@ -126,6 +126,36 @@ func TestCompareUntilDecided(t *testing.T) {
 	}
 }
 
+// A sentence says what decided: the test, if there is no interval or it contains 1.
+func TestContrastSaysWhatDecided(t *testing.T) {
+	throughput, err := measure.Find(measure.Throughput)
+	if err != nil {
+		t.Fatal(err)
+	}
+	estimate := func(in *scaling.Interval) *scaling.Estimate {
+		return &scaling.Estimate{Value: 1.02, Interval: in, Why: "too few runs for an interval (6 of 7 needed)"}
+	}
+	wide, narrow := &scaling.Interval{Low: 0.99, High: 1.05}, &scaling.Interval{Low: 1.01, High: 1.03}
+	for _, c := range []struct {
+		in      *scaling.Interval
+		decided bool
+		pairs   int
+		why     string
+	}{
+		{nil, true, 1, "(Mann–Whitney test of 8 and 9 runs: p = 0.012; a look decides at 0.0175)."},
+		{wide, true, 2, "(0.990 to 1.05; Mann–Whitney test of 8 and 9 runs: p = 0.012; a look decides at 0.0175 for all comparisons together)."},
+		{narrow, true, 1, "(1.01 to 1.03)."},
+		{wide, false, 1, "(0.990 to 1.05)."},
+		{nil, false, 1, "(Mann–Whitney test of 8 and 9 runs: p = 0.012; too few runs for an interval (6 of 7 needed))."},
+	} {
+		p := &compare.Pair{NA: 8, NB: 9, P: new(0.012), Verdict: compare.Better, Ratio: estimate(c.in)}
+		text := contrasted(p, c.decided, atLevel(0.9825, c.pairs), throughput, "a", "b")
+		if want := "The throughput of b is 1.02 times that of a " + c.why; !strings.HasSuffix(text, want) {
+			t.Errorf("%s\nwant %s", text, want)
+		}
+	}
+}
+
 // A setting that is decided gets no more runs; the first one, with which all are compared, does.
 func TestCompareThree(t *testing.T) {
 	s := contest(t, []string{"fp32", "bf16", "tf32"}, noisy(3, 0.02, map[string]float64{"fp32": 100, "bf16": 200, "tf32": 100.5}))

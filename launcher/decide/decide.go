@@ -40,10 +40,11 @@ type Study struct {
 	Folder    rundir.Study
 	Plan      *study.Plan // all runs that may be made: for each point as many as Design allows
 	Design    sequential.Design
-	NodeHours float64   // maximum for all runs of the study, including earlier runs; 0 means no limit
-	By        time.Time // time after which no batch is started; zero: no limit
-	Compares  bool      // the question is which of two settings is better, not how many workers are best
-	Once      bool      // start one batch and do not wait for its end
+	NodeHours float64           // maximum for all runs of the study, including earlier runs; 0 means no limit
+	By        time.Time         // time after which no batch is started; zero: no limit
+	Question  map[string]string // as in Record
+	Compares  bool              // the question is which of two settings is better, not how many workers are best
+	Once      bool              // start one batch and do not wait for its end
 
 	Done    func(context.Context) (map[Run]bool, error) // runs with a good result
 	Results func(context.Context, sequential.Design) (*Results, error)
@@ -79,7 +80,7 @@ func (s *Study) Run(ctx context.Context) (*Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.from = record.From
+	s.from, record.Question = record.From, s.Question
 	s.addRepeats()
 	if s.Once && len(record.Target) > 0 { // runs that an earlier command submitted may have ended by now
 		if err := s.Collect(ctx); err != nil {

@@ -24,6 +24,8 @@ type CollectOptions struct {
 	Again bool // read the output of the user's programs again, even if the patterns are the same
 	// Progress receives the number of runs read and their total, from 0 to all. nil disables it.
 	Progress func(done, total int)
+	// OnlyNews omits the closing note if no run has changed since the last collect.
+	OnlyNews bool
 }
 
 // CollectAll reads the runs of several studies into the database. If skip is set, it only warns
@@ -95,7 +97,9 @@ func (w *Workspace) Collect(ctx context.Context, folder rundir.Study, o CollectO
 	if err := c.arrange(ctx, folder, plan); err != nil {
 		return StoreError(err)
 	}
-	w.Note("collected %s into %s: %s", folder.Path(), db.Path(), c)
+	if !o.OnlyNews || c.changed > 0 {
+		w.Note("collected %s into %s: %s", folder.Path(), db.Path(), c)
+	}
 	return errors.Join(unreachable, Unread(c.unread), unplanned)
 }
 
