@@ -31,6 +31,22 @@ func Significant(v float64) string {
 	return digits3(rounded)
 }
 
+// Plain formats v with three significant digits, without a prefix and with all digits of a
+// larger integer part, for tables in which all cells of a column have one unit: 0.000123,
+// 12.3, 12345.
+func Plain(v float64) string {
+	size := math.Abs(v)
+	switch {
+	case math.IsNaN(v) || math.IsInf(v, 0):
+		return Absent
+	case size >= 1e15 || size != 0 && size < 1e-6:
+		return strconv.FormatFloat(v, 'e', 2, 64)
+	case size >= 1000:
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return digits3(round3(v))
+}
+
 // prefixed returns the power of 1000 used for numbers of this size, and its prefix (""
 // for 1).
 func prefixed(size float64) (scale float64, prefix string) {

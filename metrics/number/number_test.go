@@ -13,6 +13,7 @@ func TestNumbersForPeople(t *testing.T) {
 		show func(float64) string
 		want map[float64]string
 	}{
+		{"plain", Plain, map[float64]string{0: "0", 12345.6: "12346", 999.6: "1000", 0.000123456: "0.000123", 12.345: "12.3", -0.5: "-0.500", 1e-7: "1.00e-07", math.Inf(1): Absent}},
 		{"significant", Significant, map[float64]string{
 			0: "0", 1: "1.00", 0.98765: "0.988", 12.345: "12.3", 123.45: "123", 999.6: "1000", 1234.5: "1230",
 			9994: "9990", 9996: "10.0k", 12345: "12.3k", 1e6: "1.00M", 2.5e9: "2.50G", 7.77e12: "7.77T", 9.99e14: "999T", 1e15: "1.00e+15", 1e300: "1.00e+300",

@@ -16,6 +16,21 @@ import (
 // Report returns the contents of the report on a study: the answer, figures, tables and costs. If
 // nothing was measured, the report is nil and the analysis contains only the plan.
 func (r *Reader) Report(ctx context.Context, o Wish, title string) (*report.Report, *Analysis, error) {
+	of, a, err := r.reported(ctx, o)
+	if of == nil {
+		return nil, a, err
+	}
+	db, err := r.Open()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer db.Close()
+	page, err := of.Report(ctx, db, title)
+	return page, a, workspace.StoreError(err)
+}
+
+// reported returns what a report needs; nil if nothing was measured.
+func (r *Reader) reported(ctx context.Context, o Wish) (*report.ReportedStudy, *Analysis, error) {
 	v, err := r.adviser(ctx, o)
 	if err != nil {
 		return nil, nil, err
@@ -25,7 +40,7 @@ func (r *Reader) Report(ctx context.Context, o Wish, title string) (*report.Repo
 	if err != nil || len(a.Observations) == 0 {
 		return nil, a, err
 	}
-	of := report.ReportedStudy{Name: a.Observations[0].Study, Observations: a.Observations, Curves: a.Curves, Warnings: a.Warnings, NoBase: a.NoBase, Kind: a.Kind,
+	of := &report.ReportedStudy{Name: a.Observations[0].Study, Observations: a.Observations, Curves: a.Curves, Warnings: a.Warnings, NoBase: a.NoBase, Kind: a.Kind,
 		Program: "scalebench " + r.Version}
 	if a.design != nil {
 		of.Looks = len(a.design.Tests())
@@ -47,19 +62,13 @@ func (r *Reader) Report(ctx context.Context, o Wish, title string) (*report.Repo
 			return nil, nil, err
 		}
 	}
-	if err := r.bill(ctx, &of, a, o); err != nil {
+	if err := r.bill(ctx, of, a, o); err != nil {
 		return nil, nil, err
 	}
 	if !a.Kind.Trains && o.Base == "" {
 		of.NoBase = nil // NoBase is about the throughput, which this kind of workload is not judged by
 	}
-	db, err := r.Open()
-	if err != nil {
-		return nil, nil, err
-	}
-	defer db.Close()
-	page, err := of.Report(ctx, db, title)
-	return page, a, workspace.StoreError(err)
+	return of, a, nil
 }
 
 // bill adds the study's costs to the report, computed as its kind of workload requires. Without
