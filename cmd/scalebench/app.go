@@ -46,6 +46,7 @@ func commands(s *session) []*cli.Command {
 		historyCommand(s),
 		plotCommand(s),
 		reportCommand(s),
+		exportCommand(s),
 		dataCommand(s),
 		completionCommand(s),
 		versionCommand(s),

@@ -15,6 +15,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/clean"
+	"github.com/scalebench/scalebench/metrics/export"
 	"github.com/scalebench/scalebench/metrics/figure"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/table"
@@ -180,6 +181,12 @@ func (s *session) wordsFor(name, prefix string) []candidate {
 			list = append(list, candidate{prefix + k.Name, k.About})
 		}
 		return list
+	case "EXPORT":
+		var list []candidate
+		for _, f := range export.Formats {
+			list = append(list, candidate{prefix + f.Name, f.About})
+		}
+		return list
 	case "STATE":
 		for _, s := range metrics.Statuses {
 			words = append(words, string(s))
@@ -216,7 +223,7 @@ func (s *session) wordsFor(name, prefix string) []candidate {
 		}
 	case "MEASURE":
 		words = measure.Names()
-	case "FILE", "SITE":
+	case "FILE", "PATH", "SITE":
 		return []candidate{{word: filesWanted}}
 	case "DIR":
 		return []candidate{{word: foldersWanted}}
