@@ -43,7 +43,7 @@ func readers(t *testing.T, format string) string {
 
 // The programs that the formats are for read the same values as `runs` prints, and know which runs failed.
 func TestExportsAreRead(t *testing.T) {
-	db := hostileStudy(t)
+	db := exportedStudy(t)
 	var rows []map[string]any
 	printed, _ := inProcess(t, db, exitDone, "runs", "--study", "hostile", "--format", "json", "-m", "step_p95", "-m", "data_wait", "-m", "communication", "-m", "to_0.75", "-m", "skew")
 	if err := json.Unmarshal([]byte(printed), &rows); err != nil {

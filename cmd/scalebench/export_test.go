@@ -21,10 +21,10 @@ const (
 	hostileDetail = "broken <input> & 'more'\n# EOF ]]> \x1b[31m\x00\xff"
 )
 
-// hostileStudy makes a database with the study "hostile" and returns its path. On 1 and 2 workers, 2 runs are good
+// exportedStudy makes a database with the study "hostile" and returns its path. On 1 and 2 workers, 2 runs are good
 // and 2 fail after one of 2 epochs. An epoch has 30 steps of 10 ms (or 12 ms in second repeats) and an evaluation;
 // on each rank a step waits 1 ms for data, computes for 3 ms and communicates for 0.5 ms.
-func hostileStudy(t *testing.T) string {
+func exportedStudy(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "h.db")
@@ -50,7 +50,7 @@ func hostileStudy(t *testing.T) string {
 				var files []metrics.EventFile
 				for rank := range workers {
 					file := filepath.Join(dir, fmt.Sprintf("%s-%d-%d.jsonl", point, repeat, rank))
-					if err := os.WriteFile(file, hostileEvents(rank, workers, epochs, created, 0.008+0.002*float64(repeat)), 0o600); err != nil {
+					if err := os.WriteFile(file, exportedEvents(rank, workers, epochs, created, 0.008+0.002*float64(repeat)), 0o600); err != nil {
 						t.Fatal(err)
 					}
 					files = append(files, metrics.EventFile{Path: file, Writer: "rank", Rank: rank})
@@ -67,7 +67,7 @@ func hostileStudy(t *testing.T) string {
 	return path
 }
 
-func hostileEvents(rank, workers, epochs int, began, step float64) []byte {
+func exportedEvents(rank, workers, epochs int, began, step float64) []byte {
 	var lines bytes.Buffer
 	e := json.NewEncoder(&lines)
 	add := func(event metrics.Event) {
@@ -111,7 +111,7 @@ func inProcess(t *testing.T, db string, code int, args ...string) (stdout, stder
 // Every format says how many runs it has and leaves an existing output alone. A file is replaced on request, a
 // folder never.
 func TestExportReplacesNothing(t *testing.T) {
-	db := hostileStudy(t)
+	db := exportedStudy(t)
 	for _, format := range export.Formats {
 		t.Run(format.Name, func(t *testing.T) {
 			dir := t.TempDir()
