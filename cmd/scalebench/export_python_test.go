@@ -44,12 +44,7 @@ func readers(t *testing.T, format string) string {
 // The programs that the formats are for read the same values as `runs` prints, and know which runs failed.
 func TestExportsAreRead(t *testing.T) {
 	db := exportedStudy(t)
-	var rows []map[string]any
-	printed, _ := inProcess(t, db, exitDone, "runs", "--study", "hostile", "--format", "json", "-m", "step_p95", "-m", "data_wait", "-m", "communication", "-m", "to_0.75", "-m", "skew")
-	if err := json.Unmarshal([]byte(printed), &rows); err != nil {
-		t.Fatal(err)
-	}
-	want := expected(rows)
+	want := expected(runsOf(t, db))
 	for _, format := range export.Formats {
 		t.Run(format.Name, func(t *testing.T) {
 			output := filepath.Join(t.TempDir(), "output")
@@ -74,7 +69,17 @@ func TestExportsAreRead(t *testing.T) {
 }
 
 // measuresOfRuns are those of `runs --format json` that the test compares.
-var measuresOfRuns = []string{"throughput", "end_to_end", "step_p50", "train_seconds", "final_accuracy", "step_p95", "data_wait", "communication", "to_0.75", "skew"}
+var measuresOfRuns = []string{"throughput", "end_to_end", "step_p50", "train_seconds", "final_accuracy", "step_p95", "data_wait", "communication", "to_0.75", "skew", "own_figure"}
+
+// runsOf returns what `runs` prints.
+func runsOf(t *testing.T, db string) (rows []map[string]any) {
+	t.Helper()
+	printed, _ := inProcess(t, db, exitDone, "runs", "--study", "hostile", "--format", "json", "-m", "step_p95", "-m", "data_wait", "-m", "communication", "-m", "to_0.75", "-m", "skew", "-m", "own_figure")
+	if err := json.Unmarshal([]byte(printed), &rows); err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
 
 // expected returns what every format should have, as `runs` prints it.
 func expected(rows []map[string]any) reading {
@@ -139,4 +144,35 @@ func compareReading(t *testing.T, format string, got, want reading) {
 			t.Error(d)
 		}
 	}
+}
+
+// The Python package, installed into a clean environment, returns the same values as `runs` prints.
+func TestPythonPackage(t *testing.T) {
+	db := exportedStudy(t)
+	want := expected(runsOf(t, db))
+	dir := t.TempDir()
+	source, python := filepath.Join(dir, "source"), filepath.Join(dir, "venv", "bin", "python")
+	if err := os.CopyFS(source, os.DirFS("../../launcher/python")); err != nil { // building writes next to the source
+		t.Fatal(err)
+	}
+	// pandas and Polars are those of the readers' environment.
+	script := `set -e
+/usr/bin/python3 -m venv "$1"
+"$1/bin/python" -m pip install --quiet --no-deps "$2"
+where='import sysconfig; print(sysconfig.get_path("purelib"))'
+"$3" -I -c "$where" >"$("$1/bin/python" -I -c "$where")/readers.pth"`
+	if out, err := exec.Command("sh", "-c", script, "sh", filepath.Join(dir, "venv"), source, readers(t, "parquet")).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	cmd := exec.Command(python, "-I", "testdata/export/frames.py", db)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got reading
+	if err := json.Unmarshal(out, &got); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	compareReading(t, "frames", got, want)
 }

@@ -12,6 +12,10 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 )
 
+// The helper is one file of the Python package, so that a copy of it needs nothing else.
+//
+//go:generate cp ../python/src/scalebench/_events.py programs/scalebench.py
+
 //go:embed programs/scalebench.py programs/torchrun.py
 var helper embed.FS
 

@@ -1,6 +1,7 @@
 package framework
 
 import (
+	"bytes"
 	"os"
 	"slices"
 	"strings"
@@ -284,5 +285,20 @@ func TestCommandOnce(t *testing.T) {
 		if wrong := command.Check(once(tt.change).Point)[key]; !strings.Contains(wrong, tt.want) {
 			t.Errorf("%s: %q, want %q", key, wrong, tt.want)
 		}
+	}
+}
+
+// scalebench.py in a run is the file of the Python package that reports trainings.
+func TestHelperIsOfThePackage(t *testing.T) {
+	got, err := os.ReadFile("programs/scalebench.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := os.ReadFile("../python/src/scalebench/_events.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Error("programs/scalebench.py differs from the package's _events.py; `go generate ./launcher/framework` copies it")
 	}
 }

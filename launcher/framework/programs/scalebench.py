@@ -11,6 +11,7 @@ beside your program: without scalebench every call does nothing.
         scalebench.step(samples=len(inputs))  # at the end of each step
     scalebench.epoch()
     scalebench.evaluate(accuracy=0.75)        # after an evaluation
+    scalebench.report("parameters", 1.2e6)    # any other value of the run
 
 Each rank calls step and epoch with its own samples. Where one process speaks
 for all of them it says so first: scalebench.begin(everyone=True).
@@ -33,6 +34,7 @@ import itertools
 import json
 import math
 import os
+import re
 import signal
 import socket
 import sys
@@ -50,6 +52,7 @@ MAX_SAMPLES = 1 << 32  # of a step, as package metrics reads them
 MAX_COUNT = 1 << 53  # of anything else
 LIBRARIES = ("site-packages/", "dist-packages/", "/lib/python",
              "/lib64/python", "<")  # in paths that are not the user's
+FIGURE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
 MAX_TEXT = 100000  # characters of a note or an error
 
 _LOADED = time.monotonic()  # when this module was imported
@@ -196,6 +199,11 @@ class Events:
                 "epoch": epoch, "step": self.steps, "samples": samples,
                 "global_samples": global_samples, "steps": steps, "own": own,
                 "averaged": averaged})
+
+    def figure(self, name, value, unit="", better=""):
+        """Records a value of the whole run."""
+        self._write("figure", {"name": name, "value": value, "unit": unit,
+                               "better": better})
 
     def evaluation(self, *, accuracy, seconds, samples=None, loss=None):
         """Records an accuracy (0 to 1) on the test split, over all ranks.
@@ -520,6 +528,21 @@ class Training:
                 accuracy=fraction, seconds=seconds, loss=_said("a loss", loss),
                 samples=None if count is None else int(count))
 
+    def report(self, name, value, unit, better):
+        if self.quiet() or self._place.rank != 0:
+            return
+        number = _number(value)
+        if number is None:
+            _warn(f"{name} of {value!r}: not a finite number; it is left out")
+        elif not isinstance(name, str) or not FIGURE_NAME.match(name):
+            _warn(f"report of the name {name!r}: want letters, digits and"
+                  " underscores, a letter first; it is left out")
+        elif better not in ("", "higher", "lower"):
+            _warn(f"{name} of better={better!r}: want \"higher\", \"lower\" or"
+                  " nothing; it is left out")
+        else:
+            self._events.figure(name, number, str(unit), better)
+
     def note(self, text):
         if not self.quiet():
             self._events.note(str(text)[:MAX_TEXT])
@@ -569,6 +592,9 @@ class Lost:
         pass
 
     def evaluate(self, accuracy, loss, samples):
+        pass
+
+    def report(self, name, value, unit, better):
         pass
 
     def note(self, text):
@@ -682,6 +708,19 @@ def evaluate(accuracy, loss=None, samples=None):
     training = _begun()
     if training is not None:
         training.evaluate(accuracy, loss, samples)
+
+
+@_harmless
+def report(name, value, unit="", better=""):
+    """Reports a value of the whole run, such as a figure of your own.
+
+    unit is a base unit: "s", "B", "tokens/s"; nothing for a count or a
+    fraction. better is "higher" or "lower". Rank 0's counts; the others may
+    call it, too.
+    """
+    training = _begun()
+    if training is not None:
+        training.report(name, value, unit, better)
 
 
 @_harmless
