@@ -21,9 +21,10 @@ const (
 	hostileDetail = "broken <input> & 'more'\n# EOF ]]> \x1b[31m\x00\xff"
 )
 
-// exportedStudy makes a database with the study "hostile" and returns its path. On 1 and 2 workers, 2 runs are good
-// and 2 fail after one of 2 epochs. An epoch has 30 steps of 10 ms (or 12 ms in second repeats) and an evaluation;
-// on each rank a step waits 1 ms for data, computes for 3 ms and communicates for 0.5 ms.
+// exportedStudy makes a database with the study "hostile" and returns its path. On each of 1 to 16 workers, 2 runs are
+// good. On 1 and 2 workers, 2 more fail after one of 2 epochs. An epoch has 30 steps and an evaluation. A step takes
+// 10 ms, or 12 ms in second repeats, and 1 ms more for each doubling of the workers; on each rank it waits 1 ms for
+// data, computes for 3 ms and communicates for 0.5 ms.
 func exportedStudy(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -34,7 +35,8 @@ func exportedStudy(t *testing.T) string {
 	}
 	defer db.Close()
 	for _, label := range []string{hostileGood, hostileBad} {
-		for workers := 1; workers <= 2; workers++ {
+		for doublings := range map[string]int{hostileGood: 5, hostileBad: 2}[label] {
+			workers := 1 << doublings
 			for repeat := 1; repeat <= 2; repeat++ {
 				point := fmt.Sprintf("command-w%d-%.4s", workers, label)
 				created := 1.7e9 + float64(1000*workers+10*repeat)
@@ -50,7 +52,7 @@ func exportedStudy(t *testing.T) string {
 				var files []metrics.EventFile
 				for rank := range workers {
 					file := filepath.Join(dir, fmt.Sprintf("%s-%d-%d.jsonl", point, repeat, rank))
-					if err := os.WriteFile(file, exportedEvents(rank, workers, epochs, created, 0.008+0.002*float64(repeat)), 0o600); err != nil {
+					if err := os.WriteFile(file, exportedEvents(rank, workers, epochs, created, 0.008+0.002*float64(repeat)+0.001*float64(doublings)), 0o600); err != nil {
 						t.Fatal(err)
 					}
 					files = append(files, metrics.EventFile{Path: file, Writer: "rank", Rank: rank})
@@ -118,7 +120,7 @@ func TestExportReplacesNothing(t *testing.T) {
 	for _, format := range export.Formats {
 		t.Run(format.Name, func(t *testing.T) {
 			dir := t.TempDir()
-			output, subject, count := filepath.Join(dir, "output"), "hostile", "8 runs"
+			output, subject, count := filepath.Join(dir, "output"), "hostile", "14 runs"
 			if format.OneRun {
 				subject, count = "hostile/command-w2-good-r1-a1", "1 run"
 			}

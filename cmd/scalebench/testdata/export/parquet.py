@@ -26,8 +26,9 @@ labels = db.execute("SELECT DISTINCT parameters->>'parameters.label'"
 assert db.execute("SELECT count(DISTINCT rank) FROM steps JOIN runs"
                   " USING (run) WHERE status = 'done' AND workers = 2"
                   ).fetchone() == (2,)
-# 6 ranks of good runs have 60 steps each, 6 of failed ones 30.
-assert len(steps) == 6 * 60 + 6 * 30, len(steps)
+# 2 × (1 + 2 + 4 + 8 + 16) ranks of good runs have 60 steps each, 6 of failed
+# ones 30.
+assert len(steps) == 62 * 60 + 6 * 30, len(steps)
 units = json.loads(steps.schema.metadata[b"scalebench.units"])
 assert units["duration"] == "s", units
 assert str(runs.schema.field("created").type) == "timestamp[us, tz=UTC]"

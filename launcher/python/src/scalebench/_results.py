@@ -48,6 +48,8 @@ class Results:
             raise FileNotFoundError(
                 f"database {file} does not exist; scalebench collect makes it")
         self._db = sqlite3.connect(file.as_uri() + "?mode=ro", uri=True)
+        # Output of programs, quoted in a detail, may be in any encoding.
+        self._db.text_factory = lambda text: text.decode("utf-8", "replace")
 
     def close(self) -> None:
         self._db.close()
