@@ -17,7 +17,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/scalebench/scalebench/launcher/gpu/fake"
+	"github.com/scalebench/scalebench/launcher/gpu/gputest"
 	"github.com/scalebench/scalebench/launcher/native/train/gpu/ptx"
 )
 
@@ -82,15 +82,15 @@ func (n *node) write(name, text string) {
 func (n *node) fakes(kernels fs.FS) []string {
 	n.t.Helper()
 	dir := n.t.TempDir()
-	gpu, err := fake.BuildKernels(dir, "libgpu-double.so", kernels)
+	gpu, err := gputest.BuildKernels(dir, "libgpu-double.so", kernels)
 	n.did(err)
-	sensors, err := fake.BuildNVML(dir)
+	sensors, err := gputest.BuildNVML(dir)
 	n.did(err)
 	n.copy(gpu, "lib/libgpu-double.so", 0o755)
 	n.copy(sensors, "lib/libnvml-double.so", 0o755)
 	n.write("gpus", "gpu\npower 0:250\n")
 	return []string{"SCALEBENCH_CUDA=/lib/libgpu-double.so", "SCALEBENCH_CUBLAS=/lib/libgpu-double.so", "SCALEBENCH_NCCL=/lib/libgpu-double.so",
-		"SCALEBENCH_NVML=/lib/libnvml-double.so", fake.NVMLVariable + "=/gpus"}
+		"SCALEBENCH_NVML=/lib/libnvml-double.so", gputest.NVMLVariable + "=/gpus"}
 }
 
 // check runs gpu-check on the node, as root of a user namespace without a network, and returns its

@@ -15,7 +15,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/cluster/probe"
 	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/gpu/cuda"
-	"github.com/scalebench/scalebench/launcher/gpu/fake"
+	"github.com/scalebench/scalebench/launcher/gpu/gputest"
 	"github.com/scalebench/scalebench/launcher/gpu/nccl"
 	"github.com/scalebench/scalebench/launcher/native/train/gpu/ptx"
 	"github.com/scalebench/scalebench/launcher/rundir"
@@ -27,7 +27,7 @@ import (
 // withFakes runs this binary as the worker, with the fake as its libraries.
 func withFakes(t *testing.T, environment []string, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
-	path, err := fake.BuildKernels(t.TempDir(), "libgpu-double.so", ptx.Source())
+	path, err := gputest.BuildKernels(t.TempDir(), "libgpu-double.so", ptx.Source())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/scalebench/scalebench/launcher/gpu/fake"
+	"github.com/scalebench/scalebench/launcher/gpu/gputest"
 	"github.com/scalebench/scalebench/launcher/telemetry/nvidia"
 	"github.com/scalebench/scalebench/metrics"
 )
@@ -20,7 +20,7 @@ func TestGPUSampled(t *testing.T) {
 		t.Fatal(err)
 	}
 	folder := t.TempDir()
-	library, err := fake.BuildNVML(folder)
+	library, err := gputest.BuildNVML(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func TestGPUSampled(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := supervisor(t, dir)
-	cmd.Env = append(cmd.Env, nvidia.Variable+"="+library, fake.NVMLVariable+"="+script)
+	cmd.Env = append(cmd.Env, nvidia.Variable+"="+library, gputest.NVMLVariable+"="+script)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

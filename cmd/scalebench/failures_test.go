@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/scalebench/scalebench/launcher/gpu/fake"
+	"github.com/scalebench/scalebench/launcher/gpu/gputest"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/metrics"
 )
@@ -72,7 +72,7 @@ type engine struct {
 func onCPUs(t *testing.T) engine { return engine{buildWorker(t), "cpu", ""} }
 
 func onGPUs(t *testing.T) engine {
-	library, err := fake.BuildKernels(t.TempDir(), "libgpu-double.so", os.DirFS("../../launcher/native/train/gpu/ptx"))
+	library, err := gputest.BuildKernels(t.TempDir(), "libgpu-double.so", os.DirFS("../../launcher/native/train/gpu/ptx"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/gpu/cuda"
 	"github.com/scalebench/scalebench/launcher/gpu/dl"
-	"github.com/scalebench/scalebench/launcher/gpu/fake"
+	"github.com/scalebench/scalebench/launcher/gpu/gputest"
 	"github.com/scalebench/scalebench/launcher/gpucheck/suite"
 )
 
@@ -221,7 +221,7 @@ func TestCandidates(t *testing.T) {
 	if _, err := cuda.OpenBLAS(getenv); err == nil || !strings.Contains(err.Error(), "cuBLAS cannot be loaded: /nowhere/libcublas.so") {
 		t.Errorf("%v", err)
 	}
-	if variables[cuda.BLASVariable], err = fake.Build(t.TempDir(), "libcublas-double.so", "cublasSetWorkspace_v2", "cublasGetStatusString"); err != nil {
+	if variables[cuda.BLASVariable], err = gputest.Build(t.TempDir(), "libcublas-double.so", "cublasSetWorkspace_v2", "cublasGetStatusString"); err != nil {
 		t.Fatal(err)
 	}
 	var missing *dl.MissingError

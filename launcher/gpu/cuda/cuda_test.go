@@ -8,14 +8,14 @@ import (
 	"time"
 
 	"github.com/scalebench/scalebench/launcher/gpu/cuda"
-	"github.com/scalebench/scalebench/launcher/gpu/fake"
+	"github.com/scalebench/scalebench/launcher/gpu/gputest"
 )
 
 // open loads the fake driver. Libraries are loaded only once, so GPUs must be set
 // before.
 func open(t *testing.T) (*cuda.Driver, error) {
 	t.Helper()
-	path, err := fake.Build(t.TempDir(), "libcuda-double.so")
+	path, err := gputest.Build(t.TempDir(), "libcuda-double.so")
 	if err != nil {
 		t.Fatal(err)
 	}

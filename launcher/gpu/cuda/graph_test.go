@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/scalebench/scalebench/launcher/gpu/cuda"
-	"github.com/scalebench/scalebench/launcher/gpu/fake"
+	"github.com/scalebench/scalebench/launcher/gpu/gputest"
 )
 
 // value returns the number at p.
@@ -147,7 +147,7 @@ func TestGraphsWithoutTheFakesMark(t *testing.T) {
 // bind opens a fake driver that lacks a symbol, and its first GPU.
 func bind(t *testing.T, without string) (path string, d *cuda.Device) {
 	t.Helper()
-	path, err := fake.Build(t.TempDir(), "libcuda-double.so", without)
+	path, err := gputest.Build(t.TempDir(), "libcuda-double.so", without)
 	if err != nil {
 		t.Fatal(err)
 	}

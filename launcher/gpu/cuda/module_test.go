@@ -12,7 +12,7 @@ import (
 	"unsafe"
 
 	"github.com/scalebench/scalebench/launcher/gpu/cuda"
-	"github.com/scalebench/scalebench/launcher/gpu/fake"
+	"github.com/scalebench/scalebench/launcher/gpu/gputest"
 )
 
 // A bench is a GPU with the kernel "scale".
@@ -25,7 +25,7 @@ type bench struct {
 }
 
 // built returns the fake library with that kernel.
-var built = sync.OnceValues(func() ([]byte, error) { return fake.Library(os.DirFS("testdata/kernels")) })
+var built = sync.OnceValues(func() ([]byte, error) { return gputest.Library(os.DirFS("testdata/kernels")) })
 
 func scalePTX(t *testing.T) string {
 	t.Helper()

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/scalebench/scalebench/launcher/gpu/dl"
-	"github.com/scalebench/scalebench/launcher/gpu/fake"
+	"github.com/scalebench/scalebench/launcher/gpu/gputest"
 	"github.com/scalebench/scalebench/launcher/gpu/nccl"
 	"github.com/scalebench/scalebench/launcher/native/gpurank"
 )
@@ -206,7 +206,7 @@ func TestMissingFunction(t *testing.T) {
 	getenv := func(path string) func(string) string {
 		return func(name string) string { return map[string]string{nccl.Variable: path}[name] }
 	}
-	path, err := fake.Build(dir, "libnccl-part.so", "ncclReduceScatter", "ncclCommAbort")
+	path, err := gputest.Build(dir, "libnccl-part.so", "ncclReduceScatter", "ncclCommAbort")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +216,7 @@ func TestMissingFunction(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	// An older library lacks newer functions; only their users fail, with an error that says so.
-	if path, err = fake.Build(dir, "libnccl-old.so", "ncclCommInitRankConfig", "ncclGetLastError", "ncclCommFinalize"); err != nil {
+	if path, err = gputest.Build(dir, "libnccl-old.so", "ncclCommInitRankConfig", "ncclGetLastError", "ncclCommFinalize"); err != nil {
 		t.Fatal(err)
 	}
 	l, err := nccl.Open(getenv(path))
@@ -265,7 +265,7 @@ func TestSearch(t *testing.T) {
 	}
 	contains(t, err.Error(), "NCCL cannot be loaded", "/opt/librccl.so.1")
 
-	amd, err := fake.Build(t.TempDir(), "librccl.so.1")
+	amd, err := gputest.Build(t.TempDir(), "librccl.so.1")
 	if err != nil {
 		t.Fatal(err)
 	}

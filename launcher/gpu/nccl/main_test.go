@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/scalebench/scalebench/launcher/gpu/cuda"
-	"github.com/scalebench/scalebench/launcher/gpu/fake"
+	"github.com/scalebench/scalebench/launcher/gpu/gputest"
 	"github.com/scalebench/scalebench/launcher/gpu/nccl"
 	"github.com/scalebench/scalebench/launcher/native/collective"
 	"github.com/scalebench/scalebench/launcher/native/gpurank"
@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 		os.Exit(beRank(name))
 	}
 	// nccl.Open and cuda.Open load the fake here.
-	os.Exit(fake.During(nil, func(path string) int {
+	os.Exit(gputest.During(nil, func(path string) int {
 		os.Setenv(nccl.Variable, path)
 		os.Setenv(cuda.Variable, path)
 		return m.Run()

@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/scalebench/scalebench/launcher/gpu/fake"
+	"github.com/scalebench/scalebench/launcher/gpu/gputest"
 	"github.com/scalebench/scalebench/launcher/telemetry"
 	"github.com/scalebench/scalebench/launcher/telemetry/nvidia"
 	"github.com/scalebench/scalebench/metrics"
@@ -31,12 +31,12 @@ type rig struct {
 func newRig(t *testing.T) *rig {
 	t.Helper()
 	dir := t.TempDir()
-	library, err := fake.BuildNVML(dir)
+	library, err := gputest.BuildNVML(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := &rig{t: t, script: filepath.Join(dir, "gpus"), read: nvidia.New(func(string) string { return library })}
-	t.Setenv(fake.NVMLVariable, r.script)
+	t.Setenv(gputest.NVMLVariable, r.script)
 	return r
 }
 

@@ -18,7 +18,7 @@ import (
 // MIG mode no utilisation. A call can also hang if a GPU has fallen off the bus, so call from a goroutine that
 // may be abandoned.
 //
-// The package only reads and is independent of scalebench. Its tests use a fake of NVML (launcher/gpu/fake);
+// The package only reads and is independent of scalebench. Its tests use a fake of NVML (launcher/gpu/gputest);
 // launcher/gpucheck/record.md has readings of a real GPU.
 
 // Variable names the environment variable with the path of the library. It replaces the system's library.

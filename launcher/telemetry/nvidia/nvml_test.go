@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/scalebench/scalebench/launcher/gpu/dl"
-	"github.com/scalebench/scalebench/launcher/gpu/fake"
+	"github.com/scalebench/scalebench/launcher/gpu/gputest"
 	"github.com/scalebench/scalebench/launcher/telemetry/nvidia"
 )
 
@@ -16,7 +16,7 @@ import (
 func open(t *testing.T, text string, without ...string) (l *nvidia.Library, set func(string), err error) {
 	t.Helper()
 	dir := t.TempDir()
-	library, err := fake.BuildNVML(dir, without...)
+	library, err := gputest.BuildNVML(dir, without...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func open(t *testing.T, text string, without ...string) (l *nvidia.Library, set 
 		}
 	}
 	set(text)
-	t.Setenv(fake.NVMLVariable, script)
+	t.Setenv(gputest.NVMLVariable, script)
 	l, err = nvidia.Open(func(name string) string {
 		if name != nvidia.Variable {
 			t.Errorf("%s was asked for", name)

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/scalebench/scalebench/launcher/gpu/cuda"
-	"github.com/scalebench/scalebench/launcher/gpu/fake"
+	"github.com/scalebench/scalebench/launcher/gpu/gputest"
 	"github.com/scalebench/scalebench/launcher/gpu/nccl"
 	"github.com/scalebench/scalebench/launcher/gpucheck/suite"
 	"github.com/scalebench/scalebench/launcher/native/train/cpu"
@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	os.Exit(fake.During(ptx.Source(), func(path string) int {
+	os.Exit(gputest.During(ptx.Source(), func(path string) int {
 		for _, variable := range []string{cuda.Variable, cuda.BLASVariable, nccl.Variable} {
 			doubles = append(doubles, variable+"="+path)
 		}
@@ -91,7 +91,7 @@ func TestRefusals(t *testing.T) {
 // Training ends with the same bits with graphs, without them, and with a driver that lacks them; a
 // run without graphs says so.
 func TestGraphs(t *testing.T) {
-	without, err := fake.BuildKernels(t.TempDir(), "libgpu-double-old.so", ptx.Source(), "cuGraphLaunch")
+	without, err := gputest.BuildKernels(t.TempDir(), "libgpu-double-old.so", ptx.Source(), "cuGraphLaunch")
 	if err != nil {
 		t.Fatal(err)
 	}

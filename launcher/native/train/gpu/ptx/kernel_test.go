@@ -6,14 +6,14 @@ import (
 	"testing"
 
 	"github.com/scalebench/scalebench/launcher/gpu/cuda"
-	"github.com/scalebench/scalebench/launcher/gpu/fake"
+	"github.com/scalebench/scalebench/launcher/gpu/gputest"
 	"github.com/scalebench/scalebench/launcher/gpucheck/suite"
 	"github.com/scalebench/scalebench/launcher/native/train/gpu/ptx"
 )
 
 // The fake of CUDA's driver runs the PTX that is checked in, translated to C.
 func TestMain(m *testing.M) {
-	os.Exit(fake.During(ptx.Source(), func(path string) int {
+	os.Exit(gputest.During(ptx.Source(), func(path string) int {
 		os.Setenv(cuda.Variable, path)
 		return m.Run()
 	}))

@@ -1,4 +1,4 @@
-// Package fake builds a C library with the functions of CUDA's driver, cuBLAS and NCCL that
+// Package gputest builds a C library with the functions of CUDA's driver, cuBLAS and NCCL that
 // scalebench calls, for tests on machines without a GPU. A second library has those of NVML
 // (nvml.go). It does not simulate a GPU, and its speed means nothing, but it does move and reduce
 // data: its device memory is memory of the process, its streams are threads, and the ranks of a
@@ -42,7 +42,7 @@
 // With CUDA_DOUBLE_CALLS=file, a process writes its calls to a file, in order: the function, the
 // number of the stream (from 1; 0: none) and the event. Queries of properties and errors are left
 // out.
-package fake
+package gputest
 
 import (
 	"embed"

@@ -1,4 +1,4 @@
-package fake_test
+package gputest_test
 
 import (
 	"encoding/binary"
@@ -10,7 +10,7 @@ import (
 	"unsafe"
 
 	"github.com/scalebench/scalebench/launcher/gpu/cuda"
-	"github.com/scalebench/scalebench/launcher/gpu/fake"
+	"github.com/scalebench/scalebench/launcher/gpu/gputest"
 )
 
 // program returns a module with one entry per body. An entry has eight registers of each type
@@ -109,7 +109,7 @@ func TestInstructions(t *testing.T) {
 		bodies = append(bodies, c.body)
 	}
 	text := program(bodies)
-	path, err := fake.BuildKernels(t.TempDir(), "libcuda-double.so", fstest.MapFS{"kernels.ptx": &fstest.MapFile{Data: []byte(text)}})
+	path, err := gputest.BuildKernels(t.TempDir(), "libcuda-double.so", fstest.MapFS{"kernels.ptx": &fstest.MapFile{Data: []byte(text)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func FuzzTranslate(f *testing.F) {
 	f.Add(program([]string{"mov.u32 %r0, -8; shr.s32 %r1, %r0, 1; cvt.u64.u32 %rd0, %r1;", "st.global.v4.f32 [%rd7+16], {%f0, %f0, %f0, %f0};"}))
 	f.Add(program([]string{"@!%p0 bra $L; setp.nan.f32 %p0, %f0, 0f7FC00000; selp.b64 %rd0, 1, 0, %p0; $L:"}))
 	f.Fuzz(func(t *testing.T, text string) {
-		c, err := fake.Translate([]byte(text))
+		c, err := gputest.Translate([]byte(text))
 		if err != nil {
 			return
 		}
@@ -203,7 +203,7 @@ func TestUntranslatable(t *testing.T) {
 		"st.global.u32 [%rd7], %r0, %r1;",
 		"add.s32 %r0, %r1",
 	} {
-		if c, err := fake.Translate([]byte(program([]string{body}))); err == nil || !strings.Contains(err.Error(), "PTX, line 17: ") {
+		if c, err := gputest.Translate([]byte(program([]string{body}))); err == nil || !strings.Contains(err.Error(), "PTX, line 17: ") {
 			t.Errorf("%s: %v\n%s", body, err, c)
 		}
 	}
@@ -214,7 +214,7 @@ func TestUntranslatable(t *testing.T) {
 		strings.Replace(whole, ".visible .entry", ".visible .func", 1),
 		".shared .align 4 .b8 memory[64];\n" + whole,
 	} {
-		if _, err := fake.Translate([]byte(text)); err == nil {
+		if _, err := gputest.Translate([]byte(text)); err == nil {
 			t.Errorf("translated:\n%s", text)
 		}
 	}
