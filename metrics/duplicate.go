@@ -9,14 +9,36 @@ import (
 // payload. encoding/json matches such keys without regard to case.
 const eventLevels = 2
 
+// An object is an object or a list of a JSON text that is being read.
+type object struct {
+	names map[string]bool // in the form that is compared
+	isKey bool            // the next string is a key
+	list  bool
+}
+
+// add adds a key, with its quotes, and reports whether the object had it already.
+func (o *object) add(key []byte, fold bool) (name string, again bool) {
+	name = string(key[1 : len(key)-1])
+	if strings.ContainsRune(name, '\\') {
+		_ = json.Unmarshal(key, &name) // the line is valid
+	}
+	compared := name
+	if fold {
+		compared = strings.ToLower(strings.ToUpper(name)) // the same folding as encoding/json's: ſ equals s
+	}
+	if o.names[compared] {
+		return name, true
+	}
+	if o.names == nil {
+		o.names = map[string]bool{}
+	}
+	o.names[compared] = true
+	return name, false
+}
+
 // duplicate returns the first key that occurs twice in the same object of a valid JSON line, or "".
 // encoding/json would silently use the last value or merge both.
 func duplicate(line []byte) string {
-	type object struct {
-		names map[string]bool // in the form that is compared
-		isKey bool            // the next string is a key
-		list  bool
-	}
 	var open []object
 	for i := 0; i < len(line); i++ {
 		switch line[i] {
@@ -38,23 +60,10 @@ func duplicate(line []byte) string {
 				end++
 			}
 			if n := len(open); n > 0 && open[n-1].isKey {
-				top := &open[n-1]
-				top.isKey = false
-				name := string(line[i+1 : end])
-				if strings.ContainsRune(name, '\\') {
-					_ = json.Unmarshal(line[i:end+1], &name) // the line is valid
-				}
-				compared := name
-				if n <= eventLevels {
-					compared = strings.ToLower(strings.ToUpper(name)) // the same folding as encoding/json's: ſ equals s
-				}
-				if top.names[compared] {
+				open[n-1].isKey = false
+				if name, again := open[n-1].add(line[i:end+1], n <= eventLevels); again {
 					return name
 				}
-				if top.names == nil {
-					top.names = map[string]bool{}
-				}
-				top.names[compared] = true
 			}
 			i = end
 		}

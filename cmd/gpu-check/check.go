@@ -116,20 +116,28 @@ func runCheck(ctx context.Context, o options) (*report, error) {
 	return c.report, c.write()
 }
 
+// possible reports whether the results so far let a part run. If not, its outcome says why.
+func (c *checker) possible(p part, o *outcome) bool {
+	if need := c.missing(p); need != nil {
+		if o.Why = fmt.Sprintf("it needs %s, which is %s", need.Name, need.Result); need.Result != pending {
+			o.Result = notMade
+		}
+		return false
+	}
+	if hung := c.hung[p.group()]; len(hung) >= mostHung {
+		o.Result, o.Why = notMade, fmt.Sprintf("%s ran into their time limits", strings.Join(hung, " and "))
+		return false
+	}
+	return true
+}
+
 // makeParts runs the parts that can be expected to end before stop, and writes the
 // results after each.
 func (c *checker) makeParts(ctx context.Context, parts []part, stop time.Time) error {
 	tooLong := time.Duration(0) // estimate of the shortest part that did not fit into the time
 	for _, p := range parts {
 		o := c.report.outcome(p.name)
-		if need := c.missing(p); need != nil {
-			if o.Why = fmt.Sprintf("it needs %s, which is %s", need.Name, need.Result); need.Result != pending {
-				o.Result = notMade
-			}
-			continue
-		}
-		if hung := c.hung[p.group()]; len(hung) >= mostHung {
-			o.Result, o.Why = notMade, fmt.Sprintf("%s ran into their time limits", strings.Join(hung, " and "))
+		if !c.possible(p, o) {
 			continue
 		}
 		if ctx.Err() != nil {

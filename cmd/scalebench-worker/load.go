@@ -112,7 +112,6 @@ func loads(name, text string) ([]float64, error) {
 
 func loadByHand(c *cli.Context) error {
 	h := &target.HTTP{URLs: c.StringSlice("url"), ContentType: c.String("content-type"), Streams: c.Bool("stream")}
-	dial := h.Dial
 	if err := h.Check(); err != nil && c.String("model") == "" {
 		return fmt.Errorf("--url: %w", err)
 	}
@@ -140,12 +139,12 @@ func loadByHand(c *cli.Context) error {
 	}
 	ctx, stop := untilSignal(c)
 	defer stop()
+	o := loadtest.Options{Dial: h.Dial, Timeout: c.Duration("timeout"), Duration: c.Duration("duration")}
 	if c.String("model") != "" {
-		if dial, err = askModel(ctx, c, h); err != nil {
+		if o.Dial, err = askModel(ctx, c, h); err != nil {
 			return err
 		}
 	}
-	o := loadtest.Options{Dial: dial, Timeout: c.Duration("timeout"), Duration: c.Duration("duration")}
 	o.Window = o.Duration / loadtest.Windows
 	if o.Window < time.Millisecond {
 		return fmt.Errorf("--duration %s is too short; want %s or more", o.Duration, loadtest.Windows*time.Millisecond)
@@ -153,6 +152,11 @@ func loadByHand(c *cli.Context) error {
 	if o.Timeout <= 0 {
 		return fmt.Errorf("--timeout %s must be above 0", o.Timeout)
 	}
+	return printLoads(ctx, c, o, closed, open)
+}
+
+// printLoads runs the loads, those with requests in flight first, and prints a row for each.
+func printLoads(ctx context.Context, c *cli.Context, o loadtest.Options, closed, open []float64) error {
 	print := newLoadTable(c)
 	capacity := 0.0
 	for _, n := range closed {
@@ -325,6 +329,15 @@ func (t *loadTable) row(row loadRow, r *loadtest.Result, v loadtest.Verdict) err
 	if t.json != nil {
 		return t.json(row)
 	}
+	t.write(row)
+	for _, d := range row.Doubts {
+		t.notes = append(t.notes, name+": "+d)
+	}
+	return nil
+}
+
+// write writes a row of the table.
+func (t *loadTable) write(row loadRow) {
 	asked, flying := "–", "–"
 	if row.Rate > 0 {
 		asked = strconv.FormatFloat(row.Rate, 'g', -1, 64)
@@ -342,10 +355,6 @@ func (t *loadTable) row(row loadRow, r *loadtest.Result, v loadtest.Verdict) err
 		fmt.Fprintf(t.text, "%s\t%s\t%s\t%s\t%s\t", latency(row.TTFT.P50), latency(row.TTFT.P95), latency(row.TPOT.P50), latency(row.TPOT.P95), number.Significant(row.Tokens))
 	}
 	fmt.Fprintf(t.text, "%.3g %%\t%.2f\t\n", 100*row.Errors, row.Client)
-	for _, d := range row.Doubts {
-		t.notes = append(t.notes, name+": "+d)
-	}
-	return nil
 }
 
 // end prints the rest. Its error names the loads at which every request failed, so that

@@ -84,6 +84,24 @@ type ceiling struct {
 	words string  // how it was determined
 }
 
+// alone measures the rate in bytes/s at which all ranks do the work, and describes it. The text
+// states the size of the samples in bytes. The bytes moved may be more, such as table columns that
+// samples do not use.
+func (r *preprocessing) alone(ctx context.Context, each float64, what string, work func() (bytes float64, err error)) (rate float64, words string, err error) {
+	begun := time.Now()
+	bytes, err := work()
+	if err == nil {
+		err = r.group.Barrier(ctx)
+	}
+	seconds := time.Since(begun).Seconds()
+	moved := []float64{bytes}
+	if err == nil {
+		err = r.group.AllReduceFloat64(ctx, moved)
+	}
+	rate = moved[0] / seconds
+	return rate, fmt.Sprintf("%s alone at %s/s, %s per sample", what, number.Bytes(rate), number.Bytes(each)), err
+}
+
 // ceilings measures reading and writing separately, and computes the others.
 func (r *preprocessing) ceilings(ctx context.Context, sum *tally) ([]ceiling, error) {
 	if sum.samples == 0 {
@@ -95,22 +113,6 @@ func (r *preprocessing) ceilings(ctx context.Context, sum *tally) ([]ceiling, er
 		each := sum.threadCPU() / sum.samples
 		list = append(list, ceiling{"threads", sum.loaders / each, fmt.Sprintf("%s of the threads' CPU time per sample on %s", number.Seconds(each), number.Count(int(sum.loaders), "CPU"))})
 	}
-	// The text states the size of the samples in bytes. The bytes moved may be more, such as table
-	// columns that samples do not use.
-	alone := func(each float64, what string, work func() (bytes float64, err error)) (rate float64, words string, err error) {
-		begun := time.Now()
-		bytes, err := work()
-		if err == nil {
-			err = r.group.Barrier(ctx)
-		}
-		seconds := time.Since(begun).Seconds()
-		moved := []float64{bytes}
-		if err == nil {
-			err = r.group.AllReduceFloat64(ctx, moved)
-		}
-		rate = moved[0] / seconds
-		return rate, fmt.Sprintf("%s alone at %s/s, %s per sample", what, number.Bytes(rate), number.Bytes(each)), err
-	}
 	if r.asked.Ceilings && r.asked.Cache != "memory" {
 		if err := r.phase("reading alone"); err != nil {
 			return nil, err
@@ -118,7 +120,7 @@ func (r *preprocessing) ceilings(ctx context.Context, sum *tally) ([]ceiling, er
 		if _, _, err := r.chill(ctx); err != nil {
 			return nil, err
 		}
-		rate, words, err := alone(sum.read/sum.samples, "reading", func() (float64, error) {
+		rate, words, err := r.alone(ctx, sum.read/sum.samples, "reading", func() (float64, error) {
 			n, err := preprocess.ReadAlone(ctx, r.store, r.files, r.threads)
 			return float64(n), err
 		})
@@ -132,7 +134,7 @@ func (r *preprocessing) ceilings(ctx context.Context, sum *tally) ([]ceiling, er
 			return nil, err
 		}
 		own := sum.written / float64(r.asked.Passes) / float64(r.world.Size)
-		rate, words, err := alone(sum.written/sum.samples, "writing", func() (float64, error) {
+		rate, words, err := r.alone(ctx, sum.written/sum.samples, "writing", func() (float64, error) {
 			return own, preprocess.WriteAlone(ctx, r.target, int64(own), int64(r.asked.Shard), r.threads)
 		})
 		if err != nil {

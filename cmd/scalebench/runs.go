@@ -50,6 +50,21 @@ func runsCommand(s *session) *cli.Command {
 	}
 }
 
+// runMeasures returns the usual measures of runs and the named ones.
+func runMeasures(ctx context.Context, db *store.Store, names []string) ([]measure.Measure, error) {
+	list := slices.Clone(report.RunMeasures)
+	for _, name := range names {
+		m, err := query.FindMeasure(ctx, db, name)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.ContainsFunc(list, func(known measure.Measure) bool { return known.Name == m.Name }) {
+			list = append(list, m)
+		}
+	}
+	return list, nil
+}
+
 func runRuns(ctx context.Context, s *session, o runsOptions) error {
 	o.States = o.states.Value()
 	db, filter, err := s.reader().OpenFor(o.Selection)
@@ -60,15 +75,9 @@ func runRuns(ctx context.Context, s *session, o runsOptions) error {
 	if filter.Limit > 0 {
 		filter.Limit++ // detect whether there are more
 	}
-	list := append([]measure.Measure{}, report.RunMeasures...)
-	for _, name := range o.metrics.Value() {
-		m, err := query.FindMeasure(ctx, db, name)
-		if err != nil {
-			return err
-		}
-		if !slices.ContainsFunc(list, func(known measure.Measure) bool { return known.Name == m.Name }) {
-			list = append(list, m)
-		}
+	list, err := runMeasures(ctx, db, o.metrics.Value())
+	if err != nil {
+		return err
 	}
 	people := s.format == table.FormatTable || s.format == table.FormatMarkdown
 	timed := people && len(list) == len(report.RunMeasures)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/scalebench/scalebench/launcher/study"
@@ -56,6 +57,21 @@ func (r Reading) Into(c study.Command) study.Command {
 	return c
 }
 
+// stopAfter returns the stop event of a run with these events that ended after this many seconds.
+func stopAfter(found []metrics.Event, seconds float64) metrics.Event {
+	stop := metrics.Stop{Status: metrics.StopDone}
+	for _, e := range found {
+		seconds = max(seconds, e.Time)
+		switch {
+		case e.Steps != nil:
+			stop.Steps = max(stop.Steps, e.Steps.First+len(e.Steps.Duration))
+		case e.Epoch != nil:
+			stop.Steps, stop.Epochs = max(stop.Steps, e.Epoch.Step), max(stop.Epochs, e.Epoch.Epoch)
+		}
+	}
+	return metrics.Event{Time: seconds, Stop: &stop}
+}
+
 // Events returns the events that the extractors of the point's command find in the output. An extractor that
 // finds nothing is an error.
 func (o Output) Events(s Rank, extractors []extract.Extractor) ([]metrics.Event, error) {
@@ -100,17 +116,7 @@ func (o Output) Events(s Rank, extractors []extract.Extractor) ([]metrics.Event,
 			}
 		}
 	}
-	end, stop := o.Seconds, metrics.Stop{Status: metrics.StopDone}
-	for _, e := range found {
-		end = max(end, e.Time)
-		switch {
-		case e.Steps != nil:
-			stop.Steps = max(stop.Steps, e.Steps.First+len(e.Steps.Duration))
-		case e.Epoch != nil:
-			stop.Steps, stop.Epochs = max(stop.Steps, e.Epoch.Step), max(stop.Epochs, e.Epoch.Epoch)
-		}
-	}
-	events := append(append([]metrics.Event{{Start: &start}}, found...), metrics.Event{Time: end, Stop: &stop})
+	events := slices.Concat([]metrics.Event{{Start: &start}}, found, []metrics.Event{stopAfter(found, o.Seconds)})
 	for _, e := range events {
 		if err := e.Validate(); err != nil {
 			return nil, fmt.Errorf("what was read is not an event: %w", err)

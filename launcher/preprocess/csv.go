@@ -48,23 +48,8 @@ func fromCSV(t *thread, f reading, _ int64, do func([]byte) error) error {
 	b.numbers = nil
 	for {
 		t.enter(Unpack)
-		for c := range b.cells {
-			b.cells[c] = b.cells[c][:0]
-		}
-		for b.rows = 0; b.rows < blockRows; b.rows++ {
-			row, err := lines.Read() // a row with more or fewer cells than the first is an error
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err != nil {
-				return err
-			}
-			for c, cell := range row {
-				b.cells[c] = append(b.cells[c], cell)
-			}
-		}
-		if b.rows == 0 {
-			return nil
+		if err := b.read(lines); err != nil || b.rows == 0 {
+			return err
 		}
 		if b.numbers == nil {
 			for _, cells := range b.cells {
@@ -79,44 +64,36 @@ func fromCSV(t *thread, f reading, _ int64, do func([]byte) error) error {
 	}
 }
 
+// read reads the next rows, at most blockRows; none at the end of the file.
+func (b *csvBlock) read(lines *csv.Reader) error {
+	for c := range b.cells {
+		b.cells[c] = b.cells[c][:0]
+	}
+	for b.rows = 0; b.rows < blockRows; b.rows++ {
+		row, err := lines.Read() // a row with more or fewer cells than the first is an error
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for c, cell := range row {
+			b.cells[c] = append(b.cells[c], cell)
+		}
+	}
+	return nil
+}
+
 // prepareCSV converts a block of rows to float32. Numbers are scaled to mean 0 and deviation 1
 // within the block; categories become their numbers.
 func prepareCSV(t *thread, _ []byte) error {
 	b := &t.table
 	t.enter(Cast)
-	for c, cells := range b.cells {
-		b.values[c] = b.values[c][:0]
-		if !b.numbers[c] {
-			continue
-		}
-		for _, cell := range cells {
-			v := 0.0
-			if cell != "" {
-				var err error
-				if v, err = strconv.ParseFloat(cell, 32); err != nil {
-					return fmt.Errorf("column %d: %q is no number, as the first row's cell is", c+1, cell)
-				}
-			}
-			b.values[c] = append(b.values[c], float32(v))
-		}
+	if err := b.cast(); err != nil {
+		return err
 	}
 	t.enter(LookUp)
-	for c, cells := range b.cells {
-		if b.numbers[c] {
-			continue
-		}
-		if b.lookup[c] == nil {
-			b.lookup[c] = map[string]float32{}
-		}
-		for _, cell := range cells {
-			v, ok := b.lookup[c][cell]
-			if !ok {
-				v = float32(len(b.lookup[c]))
-				b.lookup[c][strings.Clone(cell)] = v // clone, since the memory of the row is reused
-			}
-			b.values[c] = append(b.values[c], v)
-		}
-	}
+	b.lookUp()
 	t.enter(Normalise)
 	for c, values := range b.values {
 		if b.numbers[c] {
@@ -186,4 +163,45 @@ func generateCSV(n int, seed uint64, create func(string) (io.WriteCloser, error)
 		fmt.Fprintln(out)
 		return out.Flush()
 	})
+}
+
+// cast parses the columns of numbers. An empty cell is 0.
+func (b *csvBlock) cast() error {
+	for c, cells := range b.cells {
+		b.values[c] = b.values[c][:0]
+		if !b.numbers[c] {
+			continue
+		}
+		for _, cell := range cells {
+			v := 0.0
+			if cell != "" {
+				var err error
+				if v, err = strconv.ParseFloat(cell, 32); err != nil {
+					return fmt.Errorf("column %d: %q is no number, as the first row's cell is", c+1, cell)
+				}
+			}
+			b.values[c] = append(b.values[c], float32(v))
+		}
+	}
+	return nil
+}
+
+// lookUp numbers the categories of the other columns.
+func (b *csvBlock) lookUp() {
+	for c, cells := range b.cells {
+		if b.numbers[c] {
+			continue
+		}
+		if b.lookup[c] == nil {
+			b.lookup[c] = map[string]float32{}
+		}
+		for _, cell := range cells {
+			v, ok := b.lookup[c][cell]
+			if !ok {
+				v = float32(len(b.lookup[c]))
+				b.lookup[c][strings.Clone(cell)] = v // clone, since the memory of the row is reused
+			}
+			b.values[c] = append(b.values[c], v)
+		}
+	}
 }

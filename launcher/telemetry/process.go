@@ -66,6 +66,19 @@ func newProcesses(n *node, marks []Mark) processes {
 
 const forgetAfter = 30 // samples
 
+// ended returns the use of processes that have ended, unless a parent counts it as its own.
+func (p *processes) ended(before map[int]member) (u account) {
+	for pid, m := range before {
+		if now, still := p.members[pid]; still && now.start == m.start {
+			continue
+		}
+		if _, waited := p.members[m.parent]; !waited {
+			u.add(m.used)
+		}
+	}
+	return u
+}
+
 // read examines every process of the run.
 func (p *processes) read() usage {
 	u := usage{cpus: map[int]bool{}}
@@ -112,15 +125,9 @@ func (p *processes) read() usage {
 			u.cpus[cpu] = true
 		}
 	}
-	for pid, m := range before {
-		if now, still := p.members[pid]; still && now.start == m.start {
-			continue
-		}
-		if _, waited := p.members[m.parent]; !waited {
-			p.gone.add(m.used)
-			total.add(m.used)
-		}
-	}
+	ended := p.ended(before)
+	p.gone.add(ended)
+	total.add(ended)
 	// A child that ends between two samples may be counted twice or not at all.
 	total.cpu = max(total.cpu, p.last.cpu)
 	total.read, total.written, total.calls = max(total.read, p.last.read), max(total.written, p.last.written), max(total.calls, p.last.calls)

@@ -195,6 +195,16 @@ type rules struct {
 
 var common = rules{link, above, own}
 
+// follow returns the folder in which a link's target starts, and the names to go through from there.
+func follow(link string, rest []string) (string, []string, error) {
+	target, err := os.Readlink(link)
+	rest = append(strings.Split(target, "/"), rest...) // not Clean: "link/.." means the parent of the link's target
+	if filepath.IsAbs(target) {
+		return "/", rest, err
+	}
+	return filepath.Dir(link), rest, err
+}
+
 // walk follows an absolute path from the root on.
 func walk(path string, judge rules) error {
 	rest := strings.Split(strings.TrimPrefix(filepath.Clean(path), "/"), "/")
@@ -214,14 +224,8 @@ func walk(path string, judge rules) error {
 			if links++; links > maxLinks {
 				return &fs.PathError{Op: "open", Path: path, Err: syscall.ELOOP}
 			}
-			target, err := os.Readlink(at)
-			if err != nil {
+			if at, rest, err = follow(at, rest); err != nil {
 				return err
-			}
-			// Not Clean: "link/.." means the parent of the link's target.
-			rest = append(strings.Split(target, "/"), rest...)
-			if at = filepath.Dir(at); filepath.IsAbs(target) {
-				at = "/"
 			}
 			continue
 		}

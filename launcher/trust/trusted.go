@@ -1,7 +1,6 @@
 package trust
 
 import (
-	"bufio"
 	"bytes"
 	"io"
 	"os"
@@ -41,6 +40,23 @@ func Interpreter(path string) error {
 	return script(path, 4)
 }
 
+// checkHome judges the interpreter of this name that a virtual environment's configuration names.
+func checkHome(config, text, name string) error {
+	for line := range strings.Lines(text) {
+		key, home, ok := strings.Cut(line, "=")
+		if home = strings.TrimSpace(home); !ok || !strings.EqualFold(strings.TrimSpace(key), "home") {
+			continue
+		}
+		if !filepath.IsAbs(home) {
+			return &Error{Path: config, Reason: "names its Python by a relative path", Remedy: "Make the virtual environment anew"}
+		}
+		if err := checkProgram(filepath.Join(home, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // environmentOf judges the virtual environment of an interpreter, if it has one.
 func environmentOf(path string) error {
 	for _, top := range []string{filepath.Dir(path), filepath.Dir(filepath.Dir(path))} {
@@ -55,15 +71,8 @@ func environmentOf(path string) error {
 		if err := checkProgram(config); err != nil {
 			return err
 		}
-		for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
-			if key, home, ok := strings.Cut(lines.Text(), "="); ok && strings.EqualFold(strings.TrimSpace(key), "home") {
-				if home = strings.TrimSpace(home); !filepath.IsAbs(home) {
-					return &Error{Path: config, Reason: "names its Python by a relative path", Remedy: "Make the virtual environment anew"}
-				}
-				if err := checkProgram(filepath.Join(home, filepath.Base(path))); err != nil {
-					return err
-				}
-			}
+		if err := checkHome(config, string(text), filepath.Base(path)); err != nil {
+			return err
 		}
 		for _, pattern := range []string{"lib*/python*", "lib*/python*/site-packages", "lib*/python*/site-packages/*.pth", "lib*/python*/site-packages/*customize*"} {
 			found, err := filepath.Glob(filepath.Join(top, pattern))

@@ -20,6 +20,25 @@ type Trace struct {
 	Alarm    *compare.Alarm // alarm if its newest runs changed; nil otherwise
 }
 
+// changesOf returns the commit of the run before a segment, nil if unknown, and what changed since.
+func changesOf(s compare.Segment, commit string, marks map[int64]store.RunMark) (before any, changed []string) {
+	changed = []string{}
+	for _, d := range s.Changed {
+		changed = append(changed, d.String())
+	}
+	if s.Before == nil {
+		return nil, changed
+	}
+	was := marks[s.Before.Run].GitCommit
+	if was != commit && was != "" && commit != "" {
+		changed = append(changed, fmt.Sprintf("commit %s → %s", short(was), short(commit)))
+	}
+	if len(changed) == 0 {
+		changed = append(changed, "no recorded cause")
+	}
+	return table.NonZero(was), changed
+}
+
 // History returns the table of the history of a measure: a row for each period without a change,
 // and a note for each alarm. marks describes the first runs of periods and alarms, and the run
 // before each period.
@@ -39,21 +58,7 @@ func History(traces []Trace, marks map[int64]store.RunMark, m measure.Measure) *
 		for _, s := range trace.Segments {
 			first := marks[s.Samples[0].Run]
 			last := s.Samples[len(s.Samples)-1]
-			var before any
-			changed := []string{}
-			for _, d := range s.Changed {
-				changed = append(changed, d.String())
-			}
-			if s.Before != nil {
-				commit := marks[s.Before.Run].GitCommit
-				before = table.NonZero(commit)
-				if commit != first.GitCommit && commit != "" && first.GitCommit != "" {
-					changed = append(changed, fmt.Sprintf("commit %s → %s", short(commit), short(first.GitCommit)))
-				}
-				if len(changed) == 0 {
-					changed = append(changed, "no recorded cause")
-				}
-			}
+			before, changed := changesOf(s, first.GitCommit, marks)
 			var since, newest, ratio any
 			if a := trace.Alarm; a != nil && slices.ContainsFunc(s.Samples, func(x compare.Sample) bool { return x.Run == a.Since.Run }) {
 				since, newest = marks[a.Since.Run].Run, a.Runs

@@ -139,30 +139,35 @@ func placeSections(places []measure.Place) []table.Section {
 		measured := slices.DeleteFunc(frame.Siblings(), func(m measure.Measure) bool {
 			return !slices.ContainsFunc(within, func(p measure.Place) bool { _, has := p.Values[m.Name]; return has })
 		})
-		t := &table.Table{}
-		for _, key := range keys {
-			t.Columns = append(t.Columns, coordinateColumn(key))
-		}
-		for _, m := range measured {
-			t.Columns = append(t.Columns, table.ColumnOf(m))
-		}
-		for _, p := range within {
-			var cells []any
-			for _, key := range keys {
-				cells = append(cells, p.At[key])
-			}
-			for _, m := range measured {
-				var cell any
-				if v, has := p.Values[m.Name]; has {
-					cell = v
-				}
-				cells = append(cells, cell)
-			}
-			t.Add(cells...)
-		}
-		list = append(list, table.Section{Key: "by_" + strings.Join(frame.At.Keys(), "_"), Table: t})
+		list = append(list, table.Section{Key: "by_" + strings.Join(frame.At.Keys(), "_"), Table: placeTable(within, keys, measured)})
 	}
 	return list
+}
+
+// placeTable returns a table with a row for each place: its coordinates and its values.
+func placeTable(places []measure.Place, keys []string, measured []measure.Measure) *table.Table {
+	t := &table.Table{}
+	for _, key := range keys {
+		t.Columns = append(t.Columns, coordinateColumn(key))
+	}
+	for _, m := range measured {
+		t.Columns = append(t.Columns, table.ColumnOf(m))
+	}
+	for _, p := range places {
+		var cells []any
+		for _, key := range keys {
+			cells = append(cells, p.At[key])
+		}
+		for _, m := range measured {
+			var cell any
+			if v, has := p.Values[m.Name]; has {
+				cell = v
+			}
+			cells = append(cells, cell)
+		}
+		t.Add(cells...)
+	}
+	return t
 }
 
 func axisOf(curves []scaling.Curve) string {

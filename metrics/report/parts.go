@@ -54,41 +54,49 @@ func rangeText(values []float64, runs int) any {
 	return s
 }
 
+// communicationNote returns the line of one curve; "" if nothing was measured or predicted.
+func communicationNote(c scaling.Curve) string {
+	var shares, sources, why []string
+	for _, p := range c.Points {
+		measured := p.Of(measure.Communication).Median
+		if p.Workers < 2 || measured == nil && (p.Predicted == nil || p.Predicted.Share == nil) {
+			continue
+		}
+		text := "not measured"
+		if measured != nil {
+			text = shareText(measured)
+		}
+		text += " with " + strconv.Itoa(p.Workers)
+		if q := p.Predicted; q != nil && q.Share != nil {
+			text += fmt.Sprintf(" (%s predicted)", shareText(q.Share))
+			sources = add(sources, q.From)
+		} else if q != nil {
+			why = add(why, q.Why)
+		}
+		shares = append(shares, text)
+	}
+	if len(shares) == 0 {
+		return ""
+	}
+	line := fmt.Sprintf("Communication, share of step time by workers: %s.", strings.Join(shares, ", "))
+	if len(sources) > 0 {
+		line += " Predicted from: " + strings.Join(sources, "; ") + "."
+	}
+	if len(why) > 0 {
+		line += " Not predicted: " + strings.Join(why, "; ") + "."
+	}
+	return line
+}
+
 // communicationNotes returns a line per curve with the measured and the predicted share of the
 // step time that the gradient all-reduce takes.
 func communicationNotes(curves []scaling.Curve) []string {
 	var list []scaling.Remark
 	for _, c := range curves {
-		var shares, sources, why []string
-		for _, p := range c.Points {
-			measured := p.Of(measure.Communication).Median
-			if p.Workers < 2 || measured == nil && (p.Predicted == nil || p.Predicted.Share == nil) {
-				continue
-			}
-			text := "not measured"
-			if measured != nil {
-				text = shareText(measured)
-			}
-			text += " with " + strconv.Itoa(p.Workers)
-			if q := p.Predicted; q != nil && q.Share != nil {
-				text += fmt.Sprintf(" (%s predicted)", shareText(q.Share))
-				sources = add(sources, q.From)
-			} else if q != nil {
-				why = add(why, q.Why)
-			}
-			shares = append(shares, text)
-		}
-		if len(shares) == 0 {
+		r := scaling.Remark{Text: communicationNote(c)}
+		if r.Text == "" {
 			continue
 		}
-		line := fmt.Sprintf("Communication, share of step time by workers: %s.", strings.Join(shares, ", "))
-		if len(sources) > 0 {
-			line += " Predicted from: " + strings.Join(sources, "; ") + "."
-		}
-		if len(why) > 0 {
-			line += " Not predicted: " + strings.Join(why, "; ") + "."
-		}
-		r := scaling.Remark{Text: line}
 		if len(curves) > 1 {
 			r.Series = c.Series
 		}

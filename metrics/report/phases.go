@@ -18,6 +18,17 @@ type Phase struct {
 	Market *sensitivity.Market // nil: no machine has a price
 }
 
+// baseNote describes the combination with which the others are compared.
+func baseNote(p Phase) string {
+	a := p.Answer
+	value, interval := spreadText(a.Value.Value, a.Value.Interval, a.Measure.Text)
+	unit := ""
+	if a.Measure.Unit != "s" && a.Measure.Unit != "" {
+		unit = " " + a.Measure.Unit
+	}
+	return fmt.Sprintf("Base, %s, %s: %s, %s %s %s%s; up to %s may be lost.", p.Study, a.Series, amounts(a.Reference.At, a.Keys()), a.Measure.Title, value, interval, unit, number.ExactPercent(a.Epsilon))
+}
+
 // Phases returns a table for people with the smallest sufficient resources for each study, and
 // with the smallest and the cheapest machine that have them.
 func Phases(list []Phase, currency string) *table.Table {
@@ -57,13 +68,8 @@ func Phases(list []Phase, currency string) *table.Table {
 		t.Add(cells...)
 	}
 	for _, p := range list {
-		if a := p.Answer; a.Value != nil {
-			value, interval := spreadText(a.Value.Value, a.Value.Interval, a.Measure.Text)
-			unit := ""
-			if a.Measure.Unit != "s" && a.Measure.Unit != "" {
-				unit = " " + a.Measure.Unit
-			}
-			t.Notes = append(t.Notes, fmt.Sprintf("Base, %s, %s: %s, %s %s %s%s; up to %s may be lost.", p.Study, a.Series, amounts(a.Reference.At, a.Keys()), a.Measure.Title, value, interval, unit, number.ExactPercent(a.Epsilon)))
+		if p.Answer.Value != nil {
+			t.Notes = append(t.Notes, baseNote(p))
 		}
 	}
 	if priced {

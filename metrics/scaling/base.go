@@ -154,33 +154,14 @@ type Baseline struct {
 // If no configuration meets the conditions, the error lists the values that exist.
 func Baselines(conditions []Condition, list []map[string]any) ([]Baseline, error) {
 	keys := map[string]bool{}
-	var with []int
-	for i, parameters := range list {
-		with = append(with, i)
+	for _, parameters := range list {
 		for k := range parameters {
 			keys[k] = true
 		}
 	}
-	var asked []string
-	for _, c := range conditions {
-		key, err := c.resolve(keys)
-		if err != nil {
-			return nil, err
-		}
-		asked = append(asked, key)
-		values := map[string]bool{}
-		for _, i := range with {
-			if v, ok := list[i][key]; ok {
-				values[text(v)] = true
-			}
-		}
-		with = slices.DeleteFunc(with, func(i int) bool {
-			v, ok := list[i][key]
-			return !ok || text(v) != c.Value
-		})
-		if len(with) == 0 {
-			return nil, fmt.Errorf("no configuration has %s=%s; valid: %s", key, c.Value, strings.Join(sortedKeys(values), ", "))
-		}
+	with, asked, err := meeting(conditions, list, keys)
+	if err != nil {
+		return nil, err
 	}
 	value := func(i int, key string) string {
 		if v, ok := list[i][key]; ok {
@@ -222,6 +203,35 @@ func Baselines(conditions []Condition, list []map[string]any) ([]Baseline, error
 		bases[i].Why = fmt.Sprintf("no configuration with %s has %s", conditionsText(conditions), strings.Join(own, " "))
 	}
 	return bases, nil
+}
+
+// meeting returns the indices of the configurations that meet all conditions, and the keys of the
+// conditions.
+func meeting(conditions []Condition, list []map[string]any, keys map[string]bool) (with []int, asked []string, err error) {
+	for i := range list {
+		with = append(with, i)
+	}
+	for _, c := range conditions {
+		key, err := c.resolve(keys)
+		if err != nil {
+			return nil, nil, err
+		}
+		asked = append(asked, key)
+		values := map[string]bool{}
+		for _, i := range with {
+			if v, ok := list[i][key]; ok {
+				values[text(v)] = true
+			}
+		}
+		with = slices.DeleteFunc(with, func(i int) bool {
+			v, ok := list[i][key]
+			return !ok || text(v) != c.Value
+		})
+		if len(with) == 0 {
+			return nil, nil, fmt.Errorf("no configuration has %s=%s; valid: %s", key, c.Value, strings.Join(sortedKeys(values), ", "))
+		}
+	}
+	return with, asked, nil
 }
 
 // follow reports whether a parameter's value is determined by the values of other parameters.

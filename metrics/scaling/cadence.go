@@ -88,25 +88,29 @@ func untrained(c *Curve, runs map[Value][]*Observation, t measure.Target) (n, al
 	return n, all
 }
 
+// A lateness is a run's cadence of evaluations, and how late it may have seen a target.
+type lateness struct {
+	cadence
+	late float64
+}
+
+// latestToSee returns the run that may have seen the target latest.
+func latestToSee(runs []*Observation, t measure.Target) (worst lateness, ok bool) {
+	for _, o := range runs {
+		share, reached := late(o, t)
+		every, known := cadenceOf(o)
+		if reached && known && (!ok || share > worst.late) {
+			worst, ok = lateness{every, share}, true
+		}
+	}
+	return worst, ok
+}
+
 // cadenceWarnings returns one warning per target, about the point whose amount of training
 // between evaluations differs most from the base's.
 func (an *analysis) cadenceWarnings(c *Curve, runs map[Value][]*Observation) []string {
 	if c.Base == nil {
 		return nil
-	}
-	type noticed struct {
-		cadence
-		late float64
-	}
-	at := func(v Value, t measure.Target) (worst noticed, ok bool) {
-		for _, o := range runs[v] {
-			share, reached := late(o, t)
-			every, known := cadenceOf(o)
-			if reached && known && (!ok || share > worst.late) {
-				worst, ok = noticed{every, share}, true
-			}
-		}
-		return worst, ok
 	}
 	var targets []measure.Target
 	for _, p := range c.Points {
@@ -120,15 +124,15 @@ func (an *analysis) cadenceWarnings(c *Curve, runs map[Value][]*Observation) []s
 		if n, all := untrained(c, runs, t); n > 0 && an.asks(t.Time()) {
 			list = append(list, fmt.Sprintf("%s: reached at 0 s, before any training, by %d of %s: too easy to compare speeds; choose a harder one", goal(t.Time()), n, number.Count(all, "run")))
 		}
-		base, ok := at(c.Base.At, t)
+		base, ok := latestToSee(runs[c.Base.At], t)
 		if !ok || !an.asks(t.Time()) {
 			continue
 		}
-		var worst noticed
+		var worst lateness
 		var where Value
 		furthest := unlikeCadence
 		for _, p := range c.Points {
-			here, ok := at(p.At, t)
+			here, ok := latestToSee(runs[p.At], t)
 			if !ok || here.unit != base.unit || max(here.late, base.late) < lateNotice {
 				continue
 			}

@@ -37,7 +37,7 @@ func detrend(points [][]made) [][]made {
 	type at struct {
 		point, run int
 		began      float64
-		rest       float64 // logarithm relative to the median of its point; +Inf for a missed target
+		rest       float64 // logarithm without the slope; +Inf for a missed target
 	}
 	var all []at
 	for i, runs := range points {
@@ -67,8 +67,9 @@ func detrend(points [][]made) [][]made {
 			medians[i] = Middle(xs)
 		}
 	}
-	for i := range all {
-		all[i].rest -= medians[all[i].point] // NaN if half of the point's runs miss the target; skipped below
+	rests := make([]float64, len(all)) // relative to the point's median; NaN if half of its runs miss the target
+	for i, a := range all {
+		rests[i] = a.rest - medians[a.point]
 	}
 	sorted := make([]made, len(all))
 	for i, a := range all {
@@ -85,12 +86,7 @@ func detrend(points [][]made) [][]made {
 		if b := in[i]; b.to > 0 {
 			from, to = b.from, b.to
 		}
-		near = near[:0]
-		for _, a := range all[from:to] {
-			if !math.IsInf(a.rest, 0) && !math.IsNaN(a.rest) {
-				near = append(near, a.rest)
-			}
-		}
+		near = slices.DeleteFunc(append(near[:0], rests[from:to]...), func(x float64) bool { return math.IsInf(x, 0) || math.IsNaN(x) })
 		out[i] = slope * (all[i].began - first)
 		if len(near) > 0 {
 			out[i] += Middle(near)

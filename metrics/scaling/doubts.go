@@ -100,30 +100,35 @@ func Remarks(curves []Curve) []Remark {
 			i := slices.Index(c.DriftWarnings, w)
 			list = append(list, Remark{Series: series, Text: w, Chance: i >= 0 && !c.drifts[i].Clear})
 		}
-		var texts []string // distinct texts, in order of their first position
-		places := map[string][]Value{}
-		for _, p := range c.Points {
-			for _, w := range p.Warnings {
-				if explainsInterval(p, w) {
-					continue
-				}
-				if places[w] == nil {
-					texts = append(texts, w)
-				}
-				places[w] = append(places[w], p.At)
-			}
-		}
-		for _, w := range texts {
-			r := Remark{Series: series, Where: c.Places(places[w]...) + ": ", Brief: c.placesInBrief(places[w]...) + ": ", Text: w}
-			if axis(c.Axis).within() && len(places[w]) == len(c.Points) {
-				r.Where, r.Brief = "", "" // a remark on whole runs applies to every position within them
-			}
-			list = append(list, r)
-		}
-		for _, r := range runWarnings(c) {
+		for _, r := range slices.Concat(pointWarnings(c), runWarnings(c)) {
 			r.Series = series
 			list = append(list, r)
 		}
+	}
+	return list
+}
+
+// pointWarnings returns the warnings of a curve's points, with the positions that share each.
+func pointWarnings(c Curve) (list []Remark) {
+	var texts []string // distinct texts, in order of their first position
+	places := map[string][]Value{}
+	for _, p := range c.Points {
+		for _, w := range p.Warnings {
+			if explainsInterval(p, w) {
+				continue
+			}
+			if places[w] == nil {
+				texts = append(texts, w)
+			}
+			places[w] = append(places[w], p.At)
+		}
+	}
+	for _, w := range texts {
+		r := Remark{Where: c.Places(places[w]...) + ": ", Brief: c.placesInBrief(places[w]...) + ": ", Text: w}
+		if axis(c.Axis).within() && len(places[w]) == len(c.Points) {
+			r.Where, r.Brief = "", "" // a remark on whole runs applies to every position within them
+		}
+		list = append(list, r)
 	}
 	return list
 }

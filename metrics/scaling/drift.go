@@ -155,9 +155,37 @@ type look struct {
 	describe  func(f *Drift, scores, relative []float64)
 }
 
+func describeNothing(*Drift, []float64, []float64) {}
+
+// looksAtDays returns the look that compares days; some is false if all runs began on one day.
+func looksAtDays(runs []TimedRun) (l look, some bool) {
+	days := make([]int, len(runs)) // numbered from 0
+	for i := 1; i < len(runs); i++ {
+		days[i] = days[i-1]
+		if math.Floor(runs[i].Began/day) != math.Floor(runs[i-1].Began/day) {
+			days[i]++
+		}
+	}
+	last := days[len(runs)-1]
+	sums, counts := make([]float64, last+1), make([]float64, last+1)
+	for _, d := range days {
+		counts[d]++
+	}
+	return look{DriftDay, func(scores []float64) float64 {
+		clear(sums)
+		for i, z := range scores {
+			sums[days[i]] += z
+		}
+		total := 0.0
+		for d, s := range sums {
+			total += s * s / counts[d]
+		}
+		return total
+	}, describeNothing}, last > 0
+}
+
 func looksAt(runs []TimedRun) []look {
 	n := len(runs)
-	nothing := func(*Drift, []float64, []float64) {}
 	var list []look
 	if n > 1 && runs[0].Began < runs[n-1].Began {
 		list = append(list, look{DriftTrend, func(scores []float64) float64 {
@@ -174,30 +202,9 @@ func looksAt(runs []TimedRun) []look {
 				sum += scores[i] * scores[i+1]
 			}
 			return sum
-		}, nothing})
-		days := make([]int, n) // numbered from 0
-		for i := 1; i < n; i++ {
-			days[i] = days[i-1]
-			if math.Floor(runs[i].Began/day) != math.Floor(runs[i-1].Began/day) {
-				days[i]++
-			}
-		}
-		if last := days[n-1]; last > 0 {
-			sums, counts := make([]float64, last+1), make([]float64, last+1)
-			for _, d := range days {
-				counts[d]++
-			}
-			list = append(list, look{DriftDay, func(scores []float64) float64 {
-				clear(sums)
-				for i, z := range scores {
-					sums[days[i]] += z
-				}
-				total := 0.0
-				for d, s := range sums {
-					total += s * s / counts[d]
-				}
-				return total
-			}, nothing})
+		}, describeNothing})
+		if l, some := looksAtDays(runs); some {
+			list = append(list, l)
 		}
 	}
 	if l, some := looksAtNodes(runs); some {

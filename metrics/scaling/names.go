@@ -31,14 +31,12 @@ func name(list []*series) (differing []string) {
 			paths[k] = true
 		}
 	}
+	varies := func(k string) bool {
+		return slices.ContainsFunc(list, func(s *series) bool { return literal(s.parameters[k]) != literal(list[0].parameters[k]) })
+	}
 	for _, k := range slices.Sorted(maps.Keys(paths)) {
-		for _, s := range list[1:] {
-			if literal(s.parameters[k]) != literal(list[0].parameters[k]) {
-				if !byFramework(list, k) {
-					differing = append(differing, k)
-				}
-				break
-			}
+		if varies(k) && !byFramework(list, k) {
+			differing = append(differing, k)
 		}
 	}
 	named := differing
@@ -53,8 +51,7 @@ func name(list []*series) (differing []string) {
 		}
 	}
 	for k := range paths {
-		shared := !slices.ContainsFunc(list, func(s *series) bool { return literal(s.parameters[k]) != literal(list[0].parameters[k]) })
-		if shared && splits(k, list[0].parameters[k]) {
+		if !varies(k) && splits(k, list[0].parameters[k]) {
 			named = append(slices.Clip(named), k)
 		}
 	}

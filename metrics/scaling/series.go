@@ -127,7 +127,7 @@ func combined(have []facts) (list []*combination) {
 		}
 		for _, open := range kinds { // a combination in which a fact does not apply gives way to one that has it
 			for i := range fit[f.key(open)] {
-				if c := list[i]; c != nil && c.open == open {
+				if c := list[i]; c.open == open {
 					list[i] = nil
 					for _, kind := range kinds {
 						delete(fit[c.key(kind)], i)

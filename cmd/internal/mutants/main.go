@@ -182,10 +182,7 @@ func try(ctx context.Context, o options, packages []goPackage, candidates []muta
 				continue
 			}
 			score.add(m.pkg, result)
-			fmt.Fprintf(stdout, "%-8s  %s%s\n", result.verdict, m, result.detail())
-			if result.verdict == survived {
-				fmt.Fprintf(stdout, "          in  %s\n", m.code)
-			}
+			result.print(stdout, m)
 		}
 		return alive, nil
 	}

@@ -52,6 +52,13 @@ type outcome struct {
 	by      string // which test or package failed, and how
 }
 
+func (o outcome) print(w io.Writer, m *mutant) {
+	fmt.Fprintf(w, "%-8s  %s%s\n", o.verdict, m, o.detail())
+	if o.verdict == survived {
+		fmt.Fprintf(w, "          in  %s\n", m.code)
+	}
+}
+
 func (o outcome) detail() string {
 	if o.by == "" {
 		return ""

@@ -23,6 +23,15 @@ import (
 // accountingWriter writes what accounting reports about an ended run into a separate event file.
 const accountingWriter = "accounting"
 
+// lacksEnergy reports whether a good run of a job has no record of its energy.
+func lacksEnergy(s launcher.State) bool {
+	if !s.Status.Good() || s.Submission == nil || s.Submission.JobID == "" {
+		return false
+	}
+	_, err := os.Stat(s.Run.EventFile(accountingWriter, 0, s.Traces.Restart))
+	return errors.Is(err, fs.ErrNotExist)
+}
+
 // RecordEnergy asks Slurm's accounting once for the energy of all good runs whose folders lack it, and records
 // it. It uses the run's step instead of the job: what a job's energy includes differs (Slurm 22.05 leaves out
 // the batch script), and a job may serve several runs. Folders that this user cannot write to are skipped.
@@ -30,13 +39,9 @@ func (b *Backend) RecordEnergy(ctx context.Context, states []launcher.State) (la
 	var a launcher.EnergyQuery
 	var open []launcher.State
 	for _, s := range states {
-		if !s.Status.Good() || s.Submission == nil || s.Submission.JobID == "" {
-			continue
+		if lacksEnergy(s) {
+			open = append(open, s)
 		}
-		if _, err := os.Stat(s.Run.EventFile(accountingWriter, 0, s.Traces.Restart)); !errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		open = append(open, s)
 	}
 	if len(open) == 0 {
 		return a, nil

@@ -321,14 +321,8 @@ func (b *Backend) Cancel(ctx context.Context, states []launcher.State) ([]launch
 		case s.Run.Withdrawn():
 			list[i].What = fmt.Sprintf("job %s continues with %s and skips this one", job.ID, otherRuns(n))
 		default:
-			step, err := b.endStep(ctx, job.ID, s.Run.Name())
-			list[i].What = fmt.Sprintf("asked Slurm to end step %s; job %s continues with %s", step, job.ID, otherRuns(n))
-			if step == "" { // the script looks before it starts one
-				list[i].What = fmt.Sprintf("job %s runs no step for it now and will start none", job.ID)
-			}
-			if err != nil {
-				list[i].Asked, list[i].What = false, "Slurm did not end it"
-			}
+			list[i].What, err = b.endOneOf(ctx, job.ID, s.Run.Name(), n)
+			list[i].Asked = err == nil
 			wrong = append(wrong, err)
 		}
 	}
@@ -342,6 +336,18 @@ func (b *Backend) Cancel(ctx context.Context, states []launcher.State) ([]launch
 		}
 	}
 	return list, errors.Join(append(wrong, err)...)
+}
+
+// endOneOf ends the named run in a job that continues with n others, and says what it did.
+func (b *Backend) endOneOf(ctx context.Context, job, name string, n int) (string, error) {
+	switch step, err := b.endStep(ctx, job, name); {
+	case err != nil:
+		return "Slurm did not end it", err
+	case step == "": // the script looks before it starts one
+		return fmt.Sprintf("job %s runs no step for it now and will start none", job), nil
+	default:
+		return fmt.Sprintf("asked Slurm to end step %s; job %s continues with %s", step, job, otherRuns(n)), nil
+	}
 }
 
 func otherRuns(n int) string {

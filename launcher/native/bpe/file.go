@@ -185,25 +185,32 @@ func parse(text []byte) (*Tokenizer, error) {
 		t.merges[pair{left, right}] = merge{uint32(i), id}
 	}
 	if m.IgnoreMerges {
-		t.whole = make(map[string]uint32, len(m.Vocabulary))
-		of := map[rune]byte{}
-		for b, letter := range letters {
-			of[letter] = byte(b)
-		}
-	names:
-		for name, id := range m.Vocabulary {
-			word := make([]byte, 0, len(name))
-			for _, letter := range name {
-				b, ok := of[letter]
-				if !ok {
-					continue names // no bytes say it
-				}
-				word = append(word, b)
-			}
-			t.whole[string(word)] = uint32(id)
-		}
+		t.whole = wholeWords(m.Vocabulary, letters)
 	}
 	return t, t.add(f)
+}
+
+// wholeWords returns the tokens by their bytes. It leaves out names with letters that stand for
+// no byte.
+func wholeWords(vocabulary map[string]int64, letters [256]rune) map[string]uint32 {
+	of := map[rune]byte{}
+	for b, letter := range letters {
+		of[letter] = byte(b)
+	}
+	whole := make(map[string]uint32, len(vocabulary))
+names:
+	for name, id := range vocabulary {
+		word := make([]byte, 0, len(name))
+		for _, letter := range name {
+			b, ok := of[letter]
+			if !ok {
+				continue names
+			}
+			word = append(word, b)
+		}
+		whole[string(word)] = uint32(id)
+	}
+	return whole
 }
 
 // count adds a token ID to the vocabulary.

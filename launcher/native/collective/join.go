@@ -371,16 +371,15 @@ func (j *joiner) connect(own net.Listener, before, after int, to netip.AddrPort)
 			}
 			next = d.conn
 		case c := <-callers:
-			if c.err != nil {
-				continue // answer has refused it already
-			}
-			if c.hello.rank != before || prev != nil {
+			switch {
+			case c.err != nil: // answer has refused it already
+			case c.hello.rank != before || prev != nil:
 				refuse(c.conn, fmt.Errorf("rank %d expects rank %d only", j.self.rank, before))
-				continue
-			}
-			prev = c.conn
-			if err := j.admit(prev); err != nil {
-				return prev, next, fmt.Errorf("rank %d is gone: %w", before, err)
+			default:
+				prev = c.conn
+				if err := j.admit(prev); err != nil {
+					return prev, next, fmt.Errorf("rank %d is gone: %w", before, err)
+				}
 			}
 		case <-j.ctx.Done():
 			if prev == nil {

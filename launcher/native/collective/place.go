@@ -314,6 +314,18 @@ func (j *joiner) place(lines []net.Conn, hellos []hello, why error) (list []memb
 	}
 	failures := make([]string, j.self.size)
 	failures[0] = mapped()
+	if err := j.hearMapped(lines, failures); err != nil {
+		return nil, p, s, j.fail(lines, err)
+	}
+	if p, err = planFor(list, failures, j.self.transport); err != nil {
+		return nil, p, s, j.fail(lines, err)
+	}
+	return list, p, s, j.broadcast(lines, controlFrame{kind: controlPlan, payload: p.encode()})
+}
+
+// hearMapped receives from every other rank why it could not map the segment, by rank; "" if it
+// could.
+func (j *joiner) hearMapped(lines []net.Conn, failures []string) error {
 	for r, l := range lines {
 		if l == nil {
 			continue
@@ -324,14 +336,11 @@ func (j *joiner) place(lines []net.Conn, hellos []hello, why error) (list []memb
 			if errors.As(err, &peer) {
 				peer.Rank = r
 			}
-			return nil, p, s, j.fail(lines, err)
+			return err
 		}
 		failures[r] = string(f.payload)
 	}
-	if p, err = planFor(list, failures, j.self.transport); err != nil {
-		return nil, p, s, j.fail(lines, err)
-	}
-	return list, p, s, j.broadcast(lines, controlFrame{kind: controlPlan, payload: p.encode()})
+	return nil
 }
 
 // words returns err's text, at most maxWords bytes; "" for nil.

@@ -40,6 +40,30 @@ type Compared struct {
 // interval, and for a verdict on up to 23 points at once.
 const MoreRepeats = 6
 
+// comparedMeasure returns the measure with this name; priced sets the currency of a cost.
+func comparedMeasure(ctx context.Context, db *store.Store, name string) (measure.Measure, error) {
+	for _, m := range measure.PerMillion("") {
+		if m.Name == name {
+			return m, nil
+		}
+	}
+	return FindMeasure(ctx, db, name)
+}
+
+// side returns the runs of one side, of which there is at least one, and warnings.
+func (r *Reader) side(ctx context.Context, db *store.Store, text string, filter store.Filter) (list []scaling.Observation, warnings []string, err error) {
+	if list, warnings, err = db.Select(ctx, filter); err != nil {
+		return nil, nil, workspace.StoreError(err)
+	}
+	if len(list) == 0 {
+		return nil, nil, &workspace.Error{Err: fmt.Errorf("no good run belongs to %s", text), Hint: "`scalebench runs` lists all runs."}
+	}
+	if filter.Study != "" {
+		_, err = r.unread(ctx, db, filter.Study, filter.Study, list)
+	}
+	return list, warnings, err
+}
+
 // Compare compares the medians of two sets of runs, point by point. Its result includes the
 // commands that would measure both sets again.
 func (r *Reader) Compare(ctx context.Context, o Comparison) (*Compared, error) {
@@ -49,9 +73,7 @@ func (r *Reader) Compare(ctx context.Context, o Comparison) (*Compared, error) {
 	}
 	defer db.Close()
 	c := &Compared{}
-	if i := slices.IndexFunc(measure.PerMillion(""), func(m measure.Measure) bool { return m.Name == o.Metric }); i >= 0 {
-		c.Measure = measure.PerMillion("")[i] // priced sets its currency
-	} else if c.Measure, err = FindMeasure(ctx, db, o.Metric); err != nil {
+	if c.Measure, err = comparedMeasure(ctx, db, o.Metric); err != nil {
 		return nil, err
 	}
 	if err := directed(o.Judge, c.Measure); err != nil {
@@ -69,17 +91,9 @@ func (r *Reader) Compare(ctx context.Context, o Comparison) (*Compared, error) {
 			return nil, err
 		}
 		again = again && filter.Commit == "" && filter.Files == "" && filter.Since.Equal(common.Since) && filter.Until.Equal(common.Until)
-		list, more, err := db.Select(ctx, filter)
+		list, more, err := r.side(ctx, db, text, filter)
 		if err != nil {
-			return nil, workspace.StoreError(err)
-		}
-		if len(list) == 0 {
-			return nil, &workspace.Error{Err: fmt.Errorf("no good run belongs to %s", text), Hint: "`scalebench runs` lists all runs."}
-		}
-		if filter.Study != "" {
-			if _, err := r.unread(ctx, db, filter.Study, filter.Study, list); err != nil {
-				return nil, err
-			}
+			return nil, err
 		}
 		if list, err = r.priced(ctx, list, o, &c.Measure, i > 0); err != nil {
 			return nil, err

@@ -44,6 +44,25 @@ func rateUnit(rows []row) string {
 	return measure.RateUnit(said)
 }
 
+// progressOf returns how far a run is; nil for what is unknown.
+func progressOf(s *launcher.State) (epoch, step, rate, accuracy any) {
+	traces := s.Traces
+	if !traces.Begun {
+		return
+	}
+	untold := s.Status.Terminal() || s.Point.Command.Run != nil // the epoch may be unknown so far, because it is read from the program's log
+	if s.Point.Workload.Trains() && (traces.Epoch > 0 || traces.Step > 0 || !untold) {
+		epoch, step = traces.Epoch, traces.Step
+	}
+	if traces.Throughput > 0 {
+		rate = traces.Throughput
+	}
+	if traces.Accuracy != nil {
+		accuracy = *traces.Accuracy
+	}
+	return
+}
+
 // status returns the table for Status, with one row per run and one column for each of the
 // keys.
 func status(rows []row, keys []string) *table.Table {
@@ -61,7 +80,7 @@ func status(rows []row, keys []string) *table.Table {
 			continue
 		}
 		s := r.state
-		var job, word, reason, epoch, step, rate, accuracy any
+		var job, word, reason any
 		if j := s.Job; j != nil {
 			job, word, reason = j.ID, table.NonZero(j.State), table.NonZero(j.Reason)
 			if s.Status == metrics.Cancelled { // Slurm keeps the last reason for waiting
@@ -72,21 +91,10 @@ func status(rows []row, keys []string) *table.Table {
 		if detail == reason || detail == word {
 			detail = "" // avoid showing it twice
 		}
-		if traces := s.Traces; traces.Begun {
-			if !s.Status.Terminal() {
-				detail = cmp.Or(detail, traces.Phase)
-			}
-			untold := s.Status.Terminal() || s.Point.Command.Run != nil // the epoch may be unknown so far, because it is read from the program's log
-			if s.Point.Workload.Trains() && (traces.Epoch > 0 || traces.Step > 0 || !untold) {
-				epoch, step = traces.Epoch, traces.Step
-			}
-			if traces.Throughput > 0 {
-				rate = traces.Throughput
-			}
-			if traces.Accuracy != nil {
-				accuracy = *traces.Accuracy
-			}
+		if s.Traces.Begun && !s.Status.Terminal() {
+			detail = cmp.Or(detail, s.Traces.Phase)
 		}
+		epoch, step, rate, accuracy := progressOf(s)
 		t.Add(slices.Concat([]any{s.Record.ID}, values(keys, r.point),
 			[]any{table.NonZero(r.point.Workers), string(s.Status), job, word, reason, epoch, step, rate, accuracy, table.NonZero(detail), table.NonZero(r.point.Framework)})...)
 	}

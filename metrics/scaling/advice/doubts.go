@@ -154,14 +154,13 @@ func (s *study) counted() []decision.Caveat {
 // ordered returns the doubts about an answer within limits that follow from when the runs were
 // made. If time is true, a trend over the whole study counts too, because times change with it.
 func (s *study) ordered(time bool) (list []decision.Caveat) {
-	add := func(d *decision.Caveat) {
-		if d == nil || d.Kind != decision.Order && d.Kind != decision.Drift {
-			return
-		}
+	add := func(d decision.Caveat) {
 		i := slices.IndexFunc(list, func(e decision.Caveat) bool { return e.Kind == d.Kind && e.Text == d.Text })
-		if i < 0 {
-			list = append(list, *d)
-		} else {
+		switch {
+		case d.Kind != decision.Order && d.Kind != decision.Drift:
+		case i < 0:
+			list = append(list, d)
+		default:
 			list[i].Changes = list[i].Changes || d.Changes
 		}
 	}
@@ -173,14 +172,13 @@ func (s *study) ordered(time bool) (list []decision.Caveat) {
 		}
 		if before != nil {
 			pair := s.over(p, before)
-			d := s.caveat(pair, p, before)
-			if d != nil && d.Text == untimed {
-				d.Changes = false
+			if d := s.caveat(pair, p, before); d != nil {
+				d.Changes = d.Changes && d.Text != untimed
+				add(*d)
 			}
-			add(d)
 			for _, f := range pair.Drift {
 				if f.Link == scaling.DriftTrend && time {
-					add(&decision.Caveat{Kind: decision.Drift, Changes: s.tight(f.Change),
+					add(decision.Caveat{Kind: decision.Drift, Changes: s.tight(f.Change),
 						Text: fmt.Sprintf("throughput changed by %s while the study ran, and times change with it", percent(math.Abs(f.Change)))})
 				}
 			}

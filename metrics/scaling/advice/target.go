@@ -21,31 +21,37 @@ import (
 func (s *study) chooseTarget() {
 	target := s.o.Target
 	if target == nil && s.o.Samples == 0 {
-		var some *measure.Target // the hardest that any run reached
-		for _, p := range s.curve.Points {
-			for _, t := range p.Targets() {
-				if t.Reached() == 0 {
-					continue
-				}
-				if t.Name == measure.ToTarget {
-					s.Goal = t.Name
-					return
-				}
-				if one, ok := measure.TargetOf(t.Name); ok {
-					some = harder(some, one)
-					if t.Median != nil {
-						target = harder(target, one)
-					}
-				}
-			}
-		}
-		if target == nil {
-			target = some
+		var own bool
+		if target, own = s.hardest(); own {
+			s.Goal = measure.ToTarget
+			return
 		}
 	}
 	if target != nil {
 		s.Goal, s.Target = target.Time().Name, target
 	}
+}
+
+// hardest returns the hardest target that half of the runs at some count reached, else that any
+// run reached; own is true if a run reached the program's own target.
+func (s *study) hardest() (target *measure.Target, own bool) {
+	var some *measure.Target
+	for _, p := range s.curve.Points {
+		for _, t := range p.Targets() {
+			one, ok := measure.TargetOf(t.Name)
+			switch {
+			case t.Reached() == 0:
+			case t.Name == measure.ToTarget:
+				return nil, true
+			case ok:
+				some = harder(some, one)
+				if t.Median != nil {
+					target = harder(target, one)
+				}
+			}
+		}
+	}
+	return cmp.Or(target, some), false
 }
 
 // harder returns the harder of two targets; a may be nil.

@@ -14,32 +14,27 @@ func (s *study) figures(c *Candidate) string {
 	var parts []string
 	sure := percent(s.o.Confidence)
 	equal := s.withoutScatter(c) // then there is no bound
+	add := func(text, atMost string, bound *float64, show func(float64) string) {
+		if bound != nil && !equal {
+			text += ", " + atMost + " " + show(*bound)
+		}
+		parts = append(parts, text)
+	}
 	if s.o.Deadline > 0 || s.o.Budget > 0 {
 		if f := c.Seconds; f != nil {
 			show := number.ShortSeconds
 			if f.High != nil && !equal {
 				show = number.Alike(show, f.Value, *f.High)
 			}
-			text := show(f.Value) + " " + string(s.Clock())
-			if f.High != nil && !equal {
-				text += ", at most " + show(*f.High)
-			}
-			parts = append(parts, text)
+			add(show(f.Value)+" "+string(s.Clock()), "at most", f.High, show)
 		}
 		if f := c.Cost; f != nil {
-			text := money(f.Value, s.Currency)
-			if f.High != nil && !equal {
-				text += ", at most " + money(*f.High, s.Currency)
-			}
-			parts = append(parts, text)
+			show := func(v float64) string { return money(v, s.Currency) }
+			add(show(f.Value), "at most", f.High, show)
 		}
 	}
 	if f := c.Efficiency; f != nil && s.o.MinEfficiency > 0 {
-		text := "an efficiency of " + percent(f.Value)
-		if f.Low != nil && !equal {
-			text += ", at least " + percent(*f.Low)
-		}
-		parts = append(parts, text)
+		add("an efficiency of "+percent(f.Value), "at least", f.Low, percent)
 	}
 	if text := s.missing(c); text != "" && c.Seconds != nil && (s.o.Deadline > 0 || s.o.Budget > 0) {
 		parts = append(parts, text)

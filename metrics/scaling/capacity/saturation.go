@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -119,31 +120,25 @@ func (k *Saturation) find(points []*scaling.Point, most *scaling.Summary) {
 	at, atLeast, level := 0.0, 0.0, 1.0
 	falls := false // whether the largest point surely gives less than the maximum
 	for _, p := range points {
-		s := p.Of(most.Name)
-		low, high := 1.0, 1.0
-		if s != most {
-			e := s.Over(most)
-			if k.Medians == 0 && e.Value >= enough {
-				k.Medians = p.At.Number
-			}
-			if e.Interval == nil {
-				if k.Why == "" {
-					k.Why = e.Why
-				}
-				continue
-			}
-			low, high, level = e.Interval.Low, e.Interval.High, min(level, e.Interval.Level)
+		share := &scaling.Estimate{Value: 1, Interval: &scaling.Interval{Low: 1, High: 1, Level: 1}} // of the maximum itself
+		if s := p.Of(most.Name); s != most {
+			share = s.Over(most)
 		}
-		if k.Medians == 0 && s == most {
+		if k.Medians == 0 && share.Value >= enough {
 			k.Medians = p.At.Number
 		}
-		if atLeast == 0 && high >= enough {
+		if share.Interval == nil {
+			k.Why = cmp.Or(k.Why, share.Why)
+			continue
+		}
+		level = min(level, share.Interval.Level)
+		if atLeast == 0 && share.Interval.High >= enough {
 			atLeast = p.At.Number
 		}
-		if at == 0 && low >= enough {
+		if at == 0 && share.Interval.Low >= enough {
 			at = p.At.Number
 		}
-		falls = p.At.Number == largest && high < 1
+		falls = p.At.Number == largest && share.Interval.High < 1
 	}
 	rising := func(from float64) string {
 		return fmt.Sprintf("it may still be rising at %s, the most that were measured: measure %s", k.place(largest), number.Short(saturationRange*from, 6))

@@ -77,6 +77,18 @@ func limitOf(c scaling.Curve) (measure.Limit, error) {
 	return measure.ParseLimit(text)
 }
 
+// searched takes a larger rate that a search found within a stricter limit.
+func (c *carried) searched(search scaling.Curve, limit measure.Limit) {
+	if own, err := limitOf(search); err != nil || !stricter(own, limit) {
+		return
+	}
+	for _, p := range search.Points {
+		if e := p.Of(measure.RateWithinLimit).Median; p.Workers == c.replicas && e != nil && e.Interval != nil && e.Interval.Low > c.low {
+			c.low, c.rate = e.Interval.Low, max(c.rate, e.Value)
+		}
+	}
+}
+
 // byRates returns what each number of replicas carried, from curves that differ only in the rate.
 func byRates(curves []scaling.Curve, search *scaling.Curve, limit measure.Limit) (list []carried, why string) {
 	if own, err := limitOf(curves[0]); err == nil {
@@ -105,13 +117,7 @@ func byRates(curves []scaling.Curve, search *scaling.Curve, limit measure.Limit)
 			continue
 		}
 		if search != nil {
-			if own, err := limitOf(*search); err == nil && stricter(own, limit) {
-				for _, p := range search.Points {
-					if e := p.Of(measure.RateWithinLimit).Median; p.Workers == replicas && e != nil && e.Interval != nil && e.Interval.Low > one.low {
-						one.low, one.rate = e.Interval.Low, max(one.rate, e.Value)
-					}
-				}
-			}
+			one.searched(*search, limit)
 		}
 		list = append(list, one)
 	}

@@ -166,6 +166,12 @@ func (e *Engine) prepare() (err error) {
 			return err
 		}
 	}
+	return e.initialise()
+}
+
+// initialise copies the model to the GPU and clears the optimizer's state.
+func (e *Engine) initialise() error {
+	device := e.rank.Device
 	for _, p := range []cuda.Pointer{e.velocity, e.squares} {
 		if p == 0 {
 			continue
