@@ -89,6 +89,13 @@ type (
 		CheckNode(string) error
 	}
 
+	// A Follower runs something after attempts have ended, whatever became of them.
+	Follower interface {
+		// Follow runs a command once, on a node of the partition of a planned run. It returns the
+		// scheduler's id of the job.
+		Follow(ctx context.Context, p study.Planned, after []*Attempt, command []string) (job string, err error)
+	}
+
 	// An EnergyMeter measures the energy of the attempts that it runs.
 	EnergyMeter interface {
 		// RecordEnergy writes the energy of good runs into their folders.

@@ -167,6 +167,32 @@ var builtin = sync.OnceValues(func() (*template.Template, error) {
 		ParseFS(templates.Files, templates.Job)
 })
 
+// Plain returns a batch script with the job's requests that only runs a command.
+func (s Script) Plain(command []string) (string, error) {
+	var b strings.Builder
+	b.WriteString("#!/bin/bash\n")
+	for _, d := range s.Directives() {
+		line, err := directive(d.Name, d.Value)
+		if err != nil {
+			return "", err
+		}
+		b.WriteString(line + "\n")
+	}
+	mask := "077"
+	if s.Shared {
+		mask = "027"
+	}
+	b.WriteString("umask " + mask + "\nexec")
+	for _, word := range command {
+		quoted, err := Quote(word)
+		if err != nil {
+			return "", err
+		}
+		b.WriteString(" " + quoted)
+	}
+	return b.String() + "\n", nil
+}
+
 // DuplicateExit returns the constant, for the template.
 func (s Script) DuplicateExit() int { return DuplicateExit }
 

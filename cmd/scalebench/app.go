@@ -29,6 +29,7 @@ func commands(s *session) []*cli.Command {
 		logsCommand(s),
 		retryCommand(s),
 		cancelCommand(s),
+		notifyCommand(s),
 		collectCommand(s),
 		forgetCommand(s),
 		tagCommand(s),

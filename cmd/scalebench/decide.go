@@ -117,7 +117,7 @@ func (s *session) runUntilDecided(ctx context.Context, w *workspace.Work, backen
 		}
 		return err
 	}
-	return s.untilDecided(ctx, d)
+	return s.untilDecided(ctx, w, d)
 }
 
 // submitUntilDecided makes runs with jobs: with --wait batch by batch until the question
@@ -155,7 +155,7 @@ func (s *session) submitUntilDecided(ctx context.Context, w *workspace.Work, cho
 		}
 		return explainDrive(err)
 	}
-	return s.untilDecided(ctx, d)
+	return s.untilDecided(ctx, w, d)
 }
 
 // failedRuns returns the runs of the plan that failed and that the policy does not repeat.
@@ -180,7 +180,7 @@ func (s *session) failedRuns(ctx context.Context, w *workspace.Work, choice laun
 
 // untilDecided makes runs until the question is decided or must stay open, and prints the
 // outcome.
-func (s *session) untilDecided(ctx context.Context, d *decide.Study) error {
+func (s *session) untilDecided(ctx context.Context, w *workspace.Work, d *decide.Study) error {
 	record, err := decide.Read(d.Folder)
 	if err != nil {
 		return err
@@ -197,6 +197,12 @@ func (s *session) untilDecided(ctx context.Context, d *decide.Study) error {
 	outcome, err := d.Run(ctx)
 	if err != nil {
 		return err
+	}
+	if verdict := undecided; !d.Once {
+		if outcome.Decided {
+			verdict = decided
+		}
+		s.tell(ctx, w, verdict)
 	}
 	if record, err = decide.Read(d.Folder); err != nil {
 		return err

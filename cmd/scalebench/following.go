@@ -25,6 +25,8 @@ type watch struct {
 	total  int                   // number of runs to start or in progress
 	failed map[string]runFailure // runs without a good result, by name
 	again  string                // how to repeat failed runs
+
+	tellFailure func() // called after the first failure
 }
 
 // A runFailure describes a run that ended without a good result.
@@ -91,6 +93,10 @@ func (w *watch) ended(state launcher.State) {
 	default:
 		f := runFailure{state.Status, state.Detail, worker.Hint(state.Status, state.Detail, state.Point.Lengths()), cmp.Or(state.Log(), state.Run.Path())}
 		w.failed[run] = f
+		if w.tellFailure != nil && f.status != metrics.Cancelled {
+			w.tellFailure()
+			w.tellFailure = nil
+		}
 		if f.status != metrics.Cancelled { // the log of a cancelled run gives no reason
 			line += "\n  " + f.log
 		}

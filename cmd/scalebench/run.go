@@ -104,6 +104,9 @@ func runRun(ctx context.Context, s *session, o runOptions) error {
 	if collected := s.collect(context.WithoutCancel(ctx), w.Folder); err == nil {
 		err = collected
 	}
+	if err == nil {
+		s.tell(ctx, w, ended)
+	}
 	if o.Typed && err == nil {
 		if noted := s.timing(ctx, w); len(watch.failed) == 0 {
 			err = noted
@@ -115,6 +118,7 @@ func runRun(ctx context.Context, s *session, o runOptions) error {
 // drive runs the chosen runs one at a time.
 func (s *session) drive(ctx context.Context, w *workspace.Work, backend *local.Backend, choice launcher.Choice) (*watch, error) {
 	watch := newWatch(s, "runs", "The same command repeats what failed.")
+	watch.tellFailure = func() { s.tell(ctx, w, goesOn) }
 	left, err := launcher.Drive(ctx, launcher.Driving{Backend: backend, Folder: w.Folder, Choice: choice,
 		Interval: 500 * time.Millisecond, Patience: sharedfs.LeasePatience, Watch: true,
 		Found: watch.found, Observe: watch.observe, Warn: watch.warn})

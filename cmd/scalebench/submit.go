@@ -131,6 +131,7 @@ func submit(ctx context.Context, s *session, w *workspace.Work, choice launcher.
 	}
 	if o.wait {
 		err := s.collect(ctx, w.Folder)
+		s.tell(ctx, w, ended)
 		if shown := runRuns(ctx, s, runsOptions{Selection: query.Selection{Study: w.Study.Name}}); err == nil {
 			err = shown
 		}
@@ -155,6 +156,9 @@ func (s *session) driveJobs(ctx context.Context, w *workspace.Work, choice launc
 		return nil, nil, left, err
 	}
 	watch = newWatch(s, "jobs", fmt.Sprintf("`scalebench retry %s` submits again what failed or was cancelled.", w.Study.Name))
+	if o.wait {
+		watch.tellFailure = func() { s.tell(ctx, w, goesOn) }
+	}
 	begun := func(a *launcher.Attempt) {
 		if a.Submission.Notice != "" {
 			watch.bar.finished("sbatch: %s", a.Submission.Notice)
@@ -181,6 +185,12 @@ func (s *session) driveJobs(ctx context.Context, w *workspace.Work, choice launc
 		Interval: o.interval, Patience: sharedfs.LeasePatience, Watch: o.wait,
 		Found: found, Begun: begun, Observe: observe, Warn: watch.warn})
 	watch.bar.stop()
+	switch {
+	case !o.wait:
+		s.tellLater(ctx, w, submitted)
+	case err != nil:
+		s.tellLater(ctx, w, left.Underway)
+	}
 	return submitted, watch, left, err
 }
 

@@ -74,6 +74,9 @@ func (s Study) Lease() string     { return filepath.Join(string(s), "lease") }
 // Looks names the record of the looks at a study that is measured until its question is decided.
 func (s Study) Looks() string { return filepath.Join(string(s), "looks.json") }
 
+// Notified names the record of the messages that were sent about a study.
+func (s Study) Notified() string { return filepath.Join(string(s), "notified.json") }
+
 // A Folder is the folder of one attempt.
 type Folder string
 

@@ -46,6 +46,7 @@ type Site struct {
 	Variants   []Variant   `toml:"variant"`
 	Prices     []Price     `toml:"prices"`
 	Energy     Energy      `toml:"energy"`
+	Notify     Notify      `toml:"notify"` // of studies without a table of their own
 
 	lines  lines
 	source []byte // the file's text
@@ -216,6 +217,7 @@ func ParseSite(path string, source []byte) (*Site, error) {
 		s.Prices[i].Where = d.price(at, p)
 	}
 	d.energy(s.Energy)
+	s.Notify = d.notify(s.Notify)
 	return s, d.problems.orNil()
 }
 

@@ -68,6 +68,7 @@ type Study struct {
 	Resources Resources
 	Policy    Policy
 	Telemetry Telemetry
+	Notify    Notify
 
 	// UntilDecided is set if the study is measured until its question has an answer.
 	// Repeats is then the maximum.
@@ -118,7 +119,7 @@ type header struct {
 }
 
 // tables are the top-level keys of a study file.
-var tables = []string{"study", "workload", "data", "parameters", "command", "extract", "sweep", "exclude", "include", "resources", "policy", "telemetry"}
+var tables = []string{"study", "workload", "data", "parameters", "command", "extract", "sweep", "exclude", "include", "resources", "policy", "telemetry", "notify"}
 
 // homes returns the full path of each key of a study file, by the last part of the path. If
 // several tables have the key, it is the path in the first of them.
@@ -252,6 +253,8 @@ func Parse(path string, source []byte, frameworks []Framework, overrides ...stri
 	d.checkPolicy(s.Policy)
 	d.into("telemetry", d.sub(d.top, "telemetry"), &s.Telemetry)
 	d.checkTelemetry(s.Telemetry)
+	d.into("notify", d.sub(d.top, "notify"), &s.Notify)
+	s.Notify = d.notify(s.Notify)
 	s.axes = d.sweep(d.sub(d.top, "sweep"), kind, s)
 	s.exclusions = d.exclusions("exclude", s.axes)
 	s.inclusions = d.included(s.axes, s.design)

@@ -45,15 +45,15 @@ func (r *Reader) Deciding(ctx context.Context, w *workspace.Work, o Wish) (*deci
 			}
 			return done, err
 		},
-		Spent: func(ctx context.Context) (float64, error) { return r.spent(ctx, w) },
+		Spent: func(ctx context.Context) (float64, error) { return r.Spent(ctx, w) },
 		Results: func(ctx context.Context, d sequential.Design) (*decide.Results, error) {
 			return v.results(ctx, o, d)
 		},
 	}, nil
 }
 
-// spent returns the node-hours that all ended attempts of a study have used, including failed ones.
-func (r *Reader) spent(ctx context.Context, w *workspace.Work) (hours float64, err error) {
+// Spent returns the node-hours that all ended attempts of a study have used, including failed ones.
+func (r *Reader) Spent(ctx context.Context, w *workspace.Work) (hours float64, err error) {
 	attempts, err := launcher.Attempts(w.Folder)
 	if err != nil {
 		return 0, err

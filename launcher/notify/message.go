@@ -1,0 +1,74 @@
+package notify
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/number"
+)
+
+// News are the facts of a message that a study ended.
+type News struct {
+	Study     string
+	Attempts  []*launcher.Attempt
+	Verdict   string  // what became of the study: "ended", "decided"
+	Answer    string  // one sentence
+	NodeHours float64 // of all attempts
+	Report    string  // path of the report; "" for none
+}
+
+// Message returns the message.
+func (n News) Message() Message {
+	good := map[string]bool{}
+	for _, a := range n.Attempts { // each has ended
+		run := fmt.Sprintf("%s-r%d", a.Point.ID, a.Point.Repeat)
+		good[run] = good[run] || a.Verdict.Status.Good()
+	}
+	done := 0
+	for _, is := range good {
+		if is {
+			done++
+		}
+	}
+	state := fmt.Sprintf("%d of %s good", done, number.Count(len(good), "run"))
+	lines := []string{n.Answer, "", "Runs: " + state + "."}
+	if first := failure(n.Attempts); first != nil && done < len(good) {
+		lines = append(lines, "First failure: "+failureText(first))
+	}
+	lines = append(lines, "Cost so far: "+number.Significant(n.NodeHours)+" node-hours, failed runs included.")
+	if n.Report != "" {
+		lines = append(lines, "Report: "+n.Report)
+	}
+	return Message{Subject: fmt.Sprintf("scalebench: %s %s, %s", n.Study, n.Verdict, state), Text: strings.Join(lines, "\n")}
+}
+
+// FirstFailure returns the message about the first attempt that failed.
+func FirstFailure(study string, attempts []*launcher.Attempt) Message {
+	a := failure(attempts)
+	return Message{Subject: fmt.Sprintf("scalebench: %s: a run failed", study), Text: failureText(a) + "\nFolder: " + a.Run.Path()}
+}
+
+func failureText(a *launcher.Attempt) string {
+	text := fmt.Sprintf("%s: %s", a.Record.ID, a.Verdict.Status)
+	if a.Verdict.Detail != "" {
+		text += ": " + a.Verdict.Detail
+	}
+	return text
+}
+
+// failure returns the failed attempt that was created first; nil if none failed.
+func failure(attempts []*launcher.Attempt) (first *launcher.Attempt) {
+	for _, a := range attempts {
+		if failed(a) && (first == nil || a.Record.CreatedUnix < first.Record.CreatedUnix) {
+			first = a
+		}
+	}
+	return first
+}
+
+// failed reports whether an attempt ended without a good result, and not because the user cancelled it.
+func failed(a *launcher.Attempt) bool {
+	return a.Verdict != nil && !a.Verdict.Status.Good() && a.Verdict.Status != metrics.Cancelled
+}
