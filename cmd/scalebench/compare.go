@@ -17,6 +17,7 @@ type compareOptions struct {
 	query.Comparison
 	at    cli.StringSlice // KEY=VALUE, a place within the runs
 	limit string          // value of --fail-if-worse; "" if unset
+	junit string          // file; "" for none
 }
 
 func compareCommand(s *session) *cli.Command {
@@ -36,7 +37,8 @@ func compareCommand(s *session) *cli.Command {
 			measure.CostPerMillion + " compares services at equal cost, by the site file's prices.",
 		Flags: append(selectionFlags(&o.Selection), mixFlag(&o.Mix), atFlag(&o.at),
 			metricFlag(&o.Metric), siteFlag(&o.Site),
-			&cli.StringFlag{Name: "fail-if-worse", Destination: &o.limit, Usage: "exit with 3 if a point's verdict is worse by `PERCENT` or more, such as 5%, or if no point can be judged"}),
+			&cli.StringFlag{Name: "fail-if-worse", Destination: &o.limit, Usage: "exit with 3 if a point's verdict is worse by `PERCENT` or more, such as 5%, or if no point can be judged"},
+			junitFlag(&o.junit)),
 		Action: func(c *cli.Context) error {
 			o.A, o.B = c.Args().Get(0), c.Args().Get(1)
 			return runCompare(c.Context, s, o)
@@ -55,6 +57,9 @@ func runCompare(ctx context.Context, s *session, o compareOptions) error {
 		return err
 	}
 	if err := s.printEither(report.Contrast(c.Comparison, c.Measure, o.A, o.B), report.ContrastData(c.Comparison, c.Measure)); err != nil {
+		return err
+	}
+	if err := s.saveChecks(o.junit, "compare "+o.A+" "+o.B, report.ContrastChecks(c.Comparison, c.Measure, limit)); err != nil {
 		return err
 	}
 	if c.OtherDays != "" && !s.forPeople() {

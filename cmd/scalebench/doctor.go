@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/cluster"
+	"github.com/scalebench/scalebench/metrics/export"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/table"
 )
@@ -19,6 +21,7 @@ type doctorOptions struct {
 	study, site string
 	timeout     time.Duration
 	noJob       bool
+	junit       string // file; "" for none
 }
 
 func doctorCommand(s *session) *cli.Command {
@@ -35,6 +38,7 @@ func doctorCommand(s *session) *cli.Command {
 			siteFlag(&o.site),
 			&cli.DurationFlag{Name: "timeout", Value: 10 * time.Minute, Destination: &o.timeout, Usage: "cancel the jobs if they have not ended after `TIME`"},
 			&cli.BoolFlag{Name: "no-job", DisableDefaultText: true, Destination: &o.noJob, Usage: "submit no job; only ask Slurm"},
+			junitFlag(&o.junit),
 		},
 		Action: func(c *cli.Context) error {
 			o.study = c.Args().First()
@@ -83,7 +87,7 @@ func runDoctor(ctx context.Context, s *session, o doctorOptions) error {
 		t.Notes = append(t.Notes, fmt.Sprintf("%s, none failed; %d with a warning, %d not tested", number.Count(len(findings), "check"),
 			cluster.Count(findings, cluster.Warn), cluster.Count(findings, cluster.NotTested)))
 	}
-	if err := errors.Join(err, s.print(t)); err != nil {
+	if err := errors.Join(err, s.print(t), s.saveChecks(o.junit, "doctor", checksOf(findings))); err != nil {
 		return err
 	}
 	if failed > 0 {
@@ -96,4 +100,19 @@ func runDoctor(ctx context.Context, s *session, o doctorOptions) error {
 func lastLine(text string) string {
 	text = strings.TrimSpace(text)
 	return text[strings.LastIndexByte(text, '\n')+1:]
+}
+
+// checksOf returns the findings as test cases.
+func checksOf(findings []cluster.Finding) (list []export.Check) {
+	for _, f := range findings {
+		c := export.Check{Class: f.Check, Name: cmp.Or(f.Subject, f.Check), Output: fmt.Sprintf("%s: %s", f.Verdict, f.Found)}
+		switch f.Verdict {
+		case cluster.Fail:
+			c.Failure = strings.TrimSpace(f.Found + "\n" + f.Advice)
+		case cluster.NotTested:
+			c.Skipped = cmp.Or(f.Found, "not tested")
+		}
+		list = append(list, c)
+	}
+	return list
 }

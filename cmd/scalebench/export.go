@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -91,4 +92,21 @@ func runExport(ctx context.Context, s *session, o exportOptions) error {
 		s.note("%s", note)
 	}
 	return nil
+}
+
+// junitFlag returns the flag of commands that can fail a CI's build.
+func junitFlag(path *string) cli.Flag {
+	return &cli.StringFlag{Name: "junit", Destination: path, Usage: "also write each line as a test case to `FILE`, a JUnit report for a CI; an existing file is replaced"}
+}
+
+// saveChecks writes a JUnit report; an empty path is none.
+func (s *session) saveChecks(path, name string, list []export.Check) error {
+	if path == "" {
+		return nil
+	}
+	var b bytes.Buffer
+	if err := export.WriteChecks(&b, name, list); err != nil {
+		return err
+	}
+	return s.put(path, b.Bytes())
 }

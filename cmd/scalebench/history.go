@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -14,6 +15,7 @@ import (
 type historyOptions struct {
 	query.History
 	limit string // value of --fail-if-worse; "" if unset
+	junit string // file; "" for none
 }
 
 func historyCommand(s *session) *cli.Command {
@@ -29,7 +31,8 @@ func historyCommand(s *session) *cli.Command {
 		Flags: append(selectionFlags(&o.Selection),
 			metricFlag(&o.Metric),
 			&cli.BoolFlag{Name: "changes", Destination: &o.Changed, DisableDefaultText: true, Usage: "only points that changed or raise an alarm"},
-			&cli.StringFlag{Name: "fail-if-worse", Destination: &o.limit, Usage: "exit with 3 if a point has an alarm and is worse by `PERCENT` or more, such as 5%, or if no point has enough runs"}),
+			&cli.StringFlag{Name: "fail-if-worse", Destination: &o.limit, Usage: "exit with 3 if a point has an alarm and is worse by `PERCENT` or more, such as 5%, or if no point has enough runs"},
+			junitFlag(&o.junit)),
 		Action: func(c *cli.Context) error {
 			o.Study = c.Args().First()
 			return runHistory(c.Context, s, o)
@@ -48,6 +51,9 @@ func runHistory(ctx context.Context, s *session, o historyOptions) error {
 		return err
 	}
 	if err := s.print(report.History(past.Traces, past.Marks, past.Measure)); err != nil {
+		return err
+	}
+	if err := s.saveChecks(o.junit, strings.TrimSpace("history "+o.Study), report.HistoryChecks(past.Traces, past.Marks, past.Measure, limit)); err != nil {
 		return err
 	}
 	s.warnStudySorted(o.Study, past.Warnings...)

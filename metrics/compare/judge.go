@@ -135,6 +135,12 @@ func finite(xs, others []float64) []float64 {
 	return xs
 }
 
+// Worse reports whether B is worse by at least limit, a fraction of A.
+func (p *Pair) Worse(limit float64) bool {
+	// Without a ratio, most runs of B miss the target, which exceeds any limit.
+	return p.Verdict == Worse && (p.Loss == nil || *p.Loss >= limit)
+}
+
 // FailAt returns an error, to stop a script, if points are worse by at least limit (a
 // fraction of A), or if no point could be judged; else nil.
 func (r *Comparison) FailAt(limit float64) error {
@@ -144,8 +150,7 @@ func (r *Comparison) FailAt(limit float64) error {
 		if p.Verdict != Insufficient {
 			judged++
 		}
-		// Without a ratio, most runs of B miss the target, which exceeds any limit.
-		if p.Verdict == Worse && (p.Loss == nil || *p.Loss >= limit) {
+		if p.Worse(limit) {
 			worse = append(worse, p.Series+", "+scaling.Places(p.Axis, p.At))
 		}
 	}

@@ -37,7 +37,7 @@ type junitTotals struct {
 type junitSuite struct {
 	Name string `xml:"name,attr"`
 	junitTotals
-	Timestamp string      `xml:"timestamp,attr"`
+	Timestamp string      `xml:"timestamp,attr,omitempty"`
 	Cases     []junitCase `xml:"testcase"`
 }
 
@@ -49,6 +49,7 @@ type junitCase struct {
 	Skipped    *junitCause     `xml:"skipped"`
 	Error      *junitCause     `xml:"error"`
 	Failure    *junitCause     `xml:"failure"`
+	Output     string          `xml:"system-out,omitempty"`
 }
 
 type junitProperty struct {
@@ -83,22 +84,7 @@ func writeJUnit(ctx context.Context, s *Source, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	for _, suite := range all.Suites {
-		all.Tests += suite.Tests
-		all.Failures += suite.Failures
-		all.Errors += suite.Errors
-		all.Skipped += suite.Skipped
-	}
-	if _, err := io.WriteString(w, xml.Header); err != nil {
-		return err
-	}
-	e := xml.NewEncoder(w)
-	e.Indent("", "  ")
-	if err := e.Encode(all); err != nil {
-		return err
-	}
-	_, err = io.WriteString(w, "\n")
-	return err
+	return encodeJUnit(w, all)
 }
 
 // repeatOf identifies a repeat of a point, which may have several attempts.

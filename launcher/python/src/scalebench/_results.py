@@ -155,6 +155,10 @@ def _cast(kind: type, column: "Sequence[Any]") -> "list[Any]":
     return [None if v is None else kind(v) for v in column]
 
 
+def _microseconds(column: "Sequence[Any]") -> "list[Any]":
+    return [None if v is None else round(v * 1e6) for v in column]
+
+
 def _frame(columns: "dict[str, tuple[type, list[Any]]]",
            frame: str) -> DataFrame:
     if frame == "pandas":
@@ -170,9 +174,11 @@ def _pandas(columns: "dict[str, tuple[type, list[Any]]]"
     kinds = {int: "Int64", float: "Float64", bool: "boolean", str: "string"}
     made = {}
     for name, (kind, column) in columns.items():
-        made[name] = pandas.Series(_cast(kind, column), dtype=kinds[kind])
         if name in _TIMES:
-            made[name] = pandas.to_datetime(made[name], unit="s", utc=True)
+            made[name] = pandas.Series(_microseconds(column), dtype="Int64"
+                                       ).astype("datetime64[us, UTC]")
+        else:
+            made[name] = pandas.Series(_cast(kind, column), dtype=kinds[kind])
     return pandas.DataFrame(made)
 
 
@@ -183,9 +189,11 @@ def _polars(columns: "dict[str, tuple[type, list[Any]]]"
              str: polars.String}
     made = []
     for name, (kind, column) in columns.items():
-        series = polars.Series(name, _cast(kind, column), dtype=kinds[kind])
         if name in _TIMES:
-            series = (series * 1e6).round().cast(
-                polars.Datetime("us", "UTC"))
-        made.append(series)
+            made.append(polars.Series(name, _microseconds(column),
+                                      dtype=polars.Int64
+                                      ).cast(polars.Datetime("us", "UTC")))
+        else:
+            made.append(polars.Series(name, _cast(kind, column),
+                                      dtype=kinds[kind]))
     return polars.DataFrame(made)

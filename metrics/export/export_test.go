@@ -1,0 +1,129 @@
+package export
+
+import (
+	"bytes"
+	"encoding/hex"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/store"
+)
+
+// A family's name ends with its unit, as OpenMetrics requires, and says it once.
+func TestMetricName(t *testing.T) {
+	for _, test := range []struct{ measure, unit, name, word string }{
+		{"throughput", "samples/s", "scalebench_throughput_samples_per_second", "samples_per_second"},
+		{"train_seconds", "s", "scalebench_train_seconds", "seconds"},
+		{"step_p50", "s", "scalebench_step_p50_seconds", "seconds"},
+		{"peak_memory", "B", "scalebench_peak_memory_bytes", "bytes"},
+		{"busbw", "B/s", "scalebench_busbw_bytes_per_second", "bytes_per_second"},
+		{"to_0.75", "s", "scalebench_to_0_75_seconds", "seconds"},
+		{"skew", "", "scalebench_skew", ""},
+		{"own", "tokens/s/<GPU>", "scalebench_own_tokens_per_second_per__GPU_", "tokens_per_second_per__GPU_"},
+	} {
+		if name, word := metricName(test.measure, test.unit); name != test.name || word != test.word {
+			t.Errorf("%s in %q: %s, %s; want %s, %s", test.measure, test.unit, name, word, test.name, test.word)
+		}
+	}
+}
+
+// Names stay apart, stay within their folder, and stay short enough for a file system.
+func TestNames(t *testing.T) {
+	names := []string{"a", "a/b", "a_b", "a\x00b", "a\nb", "", ".", "..", "...", "../../x", "ü", strings.Repeat("x", 300), strings.Repeat("x", 301)}
+	var made []string
+	for _, name := range names {
+		safe := mlflowName(name)
+		if len(safe) > 255 || safe == "" || strings.ContainsAny(safe, "/\x00\n") || strings.Trim(safe, ".") == "" || slices.Contains(made, safe) {
+			t.Errorf("%q: %q", name, safe)
+		}
+		made = append(made, safe)
+	}
+	if got := mlflowName("to_0.75"); got != "to_0.75" {
+		t.Errorf("a name that needs no change: %q", got)
+	}
+}
+
+// Which runs fail a build.
+func TestJUnitCase(t *testing.T) {
+	for _, test := range []struct {
+		status  metrics.Status
+		attempt int
+		done    int // last attempt that is done
+		want    string
+	}{
+		{metrics.Done, 1, 1, ""},
+		{metrics.Failed, 1, 0, "failure"},
+		{metrics.Failed, 1, 2, "skipped"},
+		{metrics.Failed, 2, 1, "failure"},
+		{metrics.TimedOut, 1, 0, "failure"},
+		{metrics.OutOfMemory, 1, 0, "failure"},
+		{metrics.Incomplete, 1, 0, "failure"},
+		{metrics.NodeFailed, 1, 0, "error"},
+		{metrics.Lost, 1, 0, "error"},
+		{metrics.Cancelled, 1, 0, "skipped"},
+		{metrics.Running, 1, 0, "skipped"},
+	} {
+		r := &store.RunFacts{RunRow: store.RunRow{Run: "s/p-r1-a1", Status: test.status, Attempt: test.attempt, Detail: "first line\nsecond"}}
+		c := caseOf(r, test.done)
+		got := map[bool]string{true: "failure"}[c.Failure != nil] + map[bool]string{true: "error"}[c.Error != nil] + map[bool]string{true: "skipped"}[c.Skipped != nil]
+		if got != test.want {
+			t.Errorf("%s, attempt %d of which %d is done: %q, want %q", test.status, test.attempt, test.done, got, test.want)
+		}
+		if c.Failure != nil && (c.Failure.Message != string(test.status)+": first line" || c.Failure.Text != r.Detail) {
+			t.Errorf("%+v", c.Failure)
+		}
+	}
+}
+
+// The test vector is one of RFC 3720, B.4: the CRC-32C of 32 zeros is 8a9136aa. By hand, masked: rotated right by 15
+// bits it is 6d551522, and with a282ead8 added 0fd7fffa.
+func TestRecord(t *testing.T) {
+	var out bytes.Buffer
+	b := board{w: &out}
+	b.record(make([]byte, 32))
+	if b.err != nil || out.Len() != 8+4+32+4 {
+		t.Fatal(b.err, out.Len())
+	}
+	if got := hex.EncodeToString(out.Bytes()[8+4+32:]); got != "faffd70f" { // little-endian
+		t.Errorf("checksum %s", got)
+	}
+	if got := hex.EncodeToString(out.Bytes()[:8]); got != "2000000000000000" {
+		t.Errorf("length %s", got)
+	}
+}
+
+// Steps follow each other from the start of the training. After an evaluation the next one begins when that ended.
+// The second rank's clock began half a second later.
+func TestTraceClock(t *testing.T) {
+	timeline := func(rank int, unix float64, events ...metrics.Event) store.Timeline {
+		return store.Timeline{Start: metrics.Start{Rank: rank, Ranks: 1, Unix: unix}, Events: events}
+	}
+	train := metrics.Event{Time: 2, Train: &metrics.Train{}}
+	list := []store.Timeline{
+		timeline(0, 1000, train, metrics.Event{Time: 2.5, Epoch: &metrics.Epoch{Epoch: 1, Step: 2}}, metrics.Event{Time: 4, Evaluation: &metrics.Evaluation{Epoch: 1, Step: 2, Seconds: 1.5}}),
+		timeline(1, 1000.5, train),
+	}
+	var out bytes.Buffer
+	tracer := tracer{w: &out}
+	if origin := tracer.align(list); origin != 1000 {
+		t.Errorf("origin %v", origin)
+	}
+	var got []float64
+	for _, step := range []store.RankStep{
+		{Rank: 0, Step: 0, Duration: 0.25}, {Rank: 0, Step: 1, Duration: 0.25}, {Rank: 0, Step: 2, Duration: 0.25}, {Rank: 0, Step: 3, Duration: 0.25},
+		{Rank: 1, Step: 0, Duration: 0.25}, {Rank: 1, Step: 1, Duration: 0.5},
+	} {
+		if err := tracer.step(step); err != nil {
+			t.Fatal(err)
+		}
+		c := tracer.ranks[[2]int{0, step.Rank}]
+		got = append(got, c.Unix-tracer.origin+c.next-step.Duration)
+	}
+	if d := cmp.Diff([]float64{2, 2.25, 4, 4.25, 2.5, 2.75}, got); d != "" {
+		t.Error(d)
+	}
+}
