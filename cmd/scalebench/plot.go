@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -15,9 +17,10 @@ import (
 
 type plotOptions struct {
 	curveOptions
-	figure query.Figure
-	output string
-	target targetFlag
+	figure   query.Figure
+	output   string
+	terminal bool
+	target   targetFlag
 }
 
 func plotCommand(s *session) *cli.Command {
@@ -37,6 +40,7 @@ func plotCommand(s *session) *cli.Command {
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Destination: &o.output, DefaultText: "STUDY-FIGURE.svg",
 				Usage: "write `FILE`; its extension gives the format: " + strings.Join(figure.Formats(), ", ")},
+			&cli.BoolFlag{Name: "terminal", Destination: &o.terminal, DisableDefaultText: true, Usage: "draw the figure as text, instead of into a file"},
 			siteFlag(&o.figure.Site), o.axisFlag(), atFlag(&o.at),
 			&cli.StringFlag{Name: "along", Usage: "with a measure as -x: join points along the parameter `KEY`", DefaultText: "the load that has most values", Destination: &o.Along},
 			&cli.StringFlag{Name: "by", Usage: "a panel for each value of the parameter `KEY`, such as framework", Destination: &o.figure.By},
@@ -73,6 +77,9 @@ func runPlot(ctx context.Context, s *session, o plotOptions) error {
 	} else if err := o.refused(preset); err != nil {
 		return err
 	}
+	if o.terminal && o.output != "" {
+		return usagef("--terminal draws the figure as text, and --output names a file; leave one out")
+	}
 	if o.output != "" {
 		if _, err := figure.Format(o.output); err != nil {
 			return &usageError{err: err}
@@ -88,7 +95,7 @@ func runPlot(ctx context.Context, s *session, o plotOptions) error {
 		f, err = figure.Draw(o.figure.Kind, p.Data, p.Options)
 	}
 	if err == nil {
-		return s.saveFigure(f, o, p)
+		return s.showFigure(f, o, p)
 	}
 	if p.Analysis != nil {
 		s.warnOn(p.Analysis, false)
@@ -116,18 +123,32 @@ func (o *plotOptions) refused(k figure.Preset) error {
 	return nil
 }
 
-// saveFigure writes a figure and says what it shows.
-func (s *session) saveFigure(f *figure.Drawing, o plotOptions, p *query.Picture) error {
-	if o.output == "" {
-		o.output = p.Name + "-" + query.Slug(o.figure.Kind) + ".svg"
+// showFigure writes or prints a figure and says what it shows.
+func (s *session) showFigure(f *figure.Drawing, o plotOptions, p *query.Picture) error {
+	if o.terminal {
+		on := screenOf(s.stdout)
+		text := f.Text(figure.Terminal{Width: cmp.Or(on.Width, 80), Colour: on.Bold, ASCII: !utf8Locale(os.Getenv)})
+		if _, err := fmt.Fprintf(s.stdout, "%s%s\n", text, on.Wrap(f.Caption())); err != nil {
+			return err
+		}
+	} else {
+		if o.output == "" {
+			o.output = p.Name + "-" + query.Slug(o.figure.Kind) + ".svg"
+		}
+		if err := f.Save(o.output, s.put); err != nil {
+			return err
+		}
+		s.note("%s: %s", o.output, f.Caption())
 	}
-	if err := f.Save(o.output, s.put); err != nil {
-		return err
-	}
-	s.note("%s: %s", o.output, f.Caption())
 	if a := p.Analysis; a != nil {
 		s.warnOn(a, strings.Contains(f.Caption(), scaling.DecisiveNote(a.Curves)))
 	}
 	s.warnStudySorted(o.Study, p.Warnings...)
 	return nil
+}
+
+// utf8Locale reports whether the environment's locale is UTF-8.
+func utf8Locale(getenv func(string) string) bool {
+	locale := strings.ToUpper(cmp.Or(getenv("LC_ALL"), getenv("LC_CTYPE"), getenv("LANG")))
+	return strings.Contains(locale, "UTF-8") || strings.Contains(locale, "UTF8")
 }
