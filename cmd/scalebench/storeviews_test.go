@@ -42,7 +42,7 @@ func viewsAgree(ctx context.Context, path string) (points int, err error) {
 	}
 	var problems []error
 	for _, study := range studies {
-		want, all, placed, err := viewCurves(ctx, s, study.Study)
+		want, all, placed, err := viewCurves(ctx, s, study)
 		if err != nil {
 			return points, err
 		}
@@ -53,12 +53,12 @@ func viewsAgree(ctx context.Context, path string) (points int, err error) {
 			{"scaling", "SELECT series, 'throughput', workers, runs, throughput_median, base_workers, speedup FROM scaling WHERE study = ?", want},
 			{"curves", "SELECT series, measure, at, runs, median, base, speedup FROM curves WHERE study = ?", all},
 		} {
-			got, err := viewRows(ctx, db, study.Study, one.query)
+			got, err := viewRows(ctx, db, study, one.query)
 			if err != nil {
 				return points, err
 			}
 			if !slices.EqualFunc(got, one.want, sameLine) {
-				problems = append(problems, fmt.Errorf("study %q: view %s has\n\t%s\nthe curves are\n\t%s", study.Study, one.view, strings.Join(got, "\n\t"), strings.Join(one.want, "\n\t")))
+				problems = append(problems, fmt.Errorf("study %q: view %s has\n\t%s\nthe curves are\n\t%s", study, one.view, strings.Join(got, "\n\t"), strings.Join(one.want, "\n\t")))
 			}
 		}
 		points += len(want) + placed

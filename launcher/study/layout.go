@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/scalebench/scalebench/metrics/number"
 )
 
 // A Degree is a degree of parallelism: the number of ranks that share the model or the
@@ -148,9 +150,9 @@ func expandBatch(p *Point, wrong map[string]string) {
 	case w.Scaling == "strong":
 		p.WorkerBatch, p.GlobalBatch = w.Batch/replicas, w.Batch
 		if w.Batch%replicas != 0 {
-			among := counted(p.Workers, "worker")
+			among := number.Count(p.Workers, "worker")
 			if p.Replica() > 1 {
-				among = counted(replicas, "replica")
+				among = number.Count(replicas, "replica")
 			}
 			wrong["workload.batch"] = fmt.Sprintf("with scaling = \"strong\" the batch of %d is shared by all workers, and %s do not divide it", w.Batch, among)
 		}

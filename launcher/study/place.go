@@ -3,6 +3,8 @@ package study
 import (
 	"fmt"
 	"strings"
+
+	"github.com/scalebench/scalebench/metrics/number"
 )
 
 // place returns the name of the first partition of the site that the point fits into. It
@@ -31,7 +33,7 @@ func (x *expansion) place(p *Point) (partition string, ok bool) {
 		x.problem("resources.time", fmt.Sprintf("%v is longer than any partition%s allows (max_time: %s)", p.Resources.Time, of, limits))
 		return "", false
 	}
-	x.problem("workers", fmt.Sprintf("no partition%s has room for %s (%s)", of, counted(p.Workers, "worker"), strings.Join(why, "; ")))
+	x.problem("workers", fmt.Sprintf("no partition%s has room for %s (%s)", of, number.Count(p.Workers, "worker"), strings.Join(why, "; ")))
 	return "", false
 }
 
@@ -72,11 +74,11 @@ func (x *expansion) fits(p *Point, q Partition) string {
 	case q.MaxNodes > 0 && nodes > q.MaxNodes:
 		return fmt.Sprintf("max_nodes is %d, but the point takes %d%s", q.MaxNodes, nodes, beside)
 	case p.Resources.Device == "gpu" && p.WorkersPerNode > q.GPUsPerNode:
-		return fmt.Sprintf("%s a node, but %s", counted(p.WorkersPerNode, "worker"), counted(q.GPUsPerNode, "GPU"))
+		return fmt.Sprintf("%s a node, but %s", number.Count(p.WorkersPerNode, "worker"), number.Count(q.GPUsPerNode, "GPU"))
 	case q.CPUsPerNode > 0 && ranks*p.Resources.CPUsPerWorker > q.CPUsPerNode:
-		return fmt.Sprintf("%s a node with %s each, but a node has %d", counted(ranks, "rank"), counted(p.Resources.CPUsPerWorker, "CPU"), q.CPUsPerNode)
+		return fmt.Sprintf("%s a node with %s each, but a node has %d", number.Count(ranks, "rank"), number.Count(p.Resources.CPUsPerWorker, "CPU"), q.CPUsPerNode)
 	case q.MemoryPerNode > 0 && Bytes(ranks)*p.Resources.Memory > q.MemoryPerNode:
-		return fmt.Sprintf("%s a node with %v each, but a node has %v", counted(ranks, "rank"), p.Resources.Memory, q.MemoryPerNode)
+		return fmt.Sprintf("%s a node with %v each, but a node has %v", number.Count(ranks, "rank"), p.Resources.Memory, q.MemoryPerNode)
 	}
 	return ""
 }
@@ -113,13 +115,4 @@ func (x *expansion) spread(p *Point, q Partition) string {
 		}
 	}
 	return ""
-}
-
-// counted formats a number with a noun, as metrics/number does. scalebench-worker should
-// not have to link that package.
-func counted(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

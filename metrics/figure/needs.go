@@ -39,7 +39,7 @@ func needs(d Data, _ Options) ([]chart, error) {
 
 // needsPanel is the panel of one resource.
 func needsPanel(answers []sensitivity.Answer, key string, amount func(string, scaling.Value) string) chart {
-	p := panelOfNeeds{answers: answers, key: key, places: placesOfNeeds(answers, key), amount: func(v scaling.Value) string { return shown(amount(key, v)) }}
+	p := panelOfNeeds{answers: answers, places: placesOfNeeds(answers, key), amount: func(v scaling.Value) string { return shown(amount(key, v)) }}
 	names := make([]string, len(p.places))
 	for i, v := range p.places {
 		names[i] = p.amount(v)
@@ -95,7 +95,6 @@ func placesOfNeeds(answers []sensitivity.Answer, key string) []scaling.Value {
 type panelOfNeeds struct {
 	chart
 	answers []sensitivity.Answer
-	key     string
 	places  []scaling.Value // positions on the axis
 	amount  func(scaling.Value) string
 }

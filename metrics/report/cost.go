@@ -212,19 +212,24 @@ func costTargets(rows []cost.Row) []measure.Target {
 // targetCost returns a cell with the cost to reach a target. If not all runs reach it, the cell
 // also says how many do.
 func targetCost(r cost.Row, target measure.Target, show func(*scaling.Estimate, func(float64) string) any) any {
-	i := slices.IndexFunc(r.Targets, func(t cost.Target) bool { return t.Of == target })
-	if i < 0 {
+	t, known := reached(r, target)
+	switch {
+	case !known:
 		return nil
-	}
-	t := r.Targets[i]
-	if t.Reached == t.Runs {
+	case t.Reached == t.Runs:
 		return show(t.Cost, number.Significant)
+	case t.Cost == nil:
+		return fmt.Sprintf("reached %d/%d", t.Reached, t.Runs)
 	}
-	reached := fmt.Sprintf("reached %d/%d", t.Reached, t.Runs)
-	if t.Cost == nil {
-		return reached
+	return fmt.Sprintf("%v reached %d/%d", show(t.Cost, number.Significant), t.Reached, t.Runs)
+}
+
+// reached returns what a row says about a target.
+func reached(r cost.Row, target measure.Target) (t cost.Target, known bool) {
+	if i := slices.IndexFunc(r.Targets, func(t cost.Target) bool { return t.Of == target }); i >= 0 {
+		return r.Targets[i], true
 	}
-	return fmt.Sprintf("%v %s", show(t.Cost, number.Significant), reached)
+	return t, false
 }
 
 // costNotes returns notes that explain the values, the prices and the baselines.
@@ -334,107 +339,86 @@ func frontNote(m measure.Measure) string {
 	return "No front: " + m.Title + " is neither better nor worse."
 }
 
-// targetCells returns the cells with a row's time and cost to reach a target, and with the number
-// of its runs that reach it and of all.
-func targetCells(r cost.Row, target measure.Target) []any {
-	i := slices.IndexFunc(r.Targets, func(t cost.Target) bool { return t.Of == target })
-	if i < 0 {
-		return make([]any, 8)
-	}
-	t := r.Targets[i]
-	return append(append(estimateCells(t.Time), estimateCells(t.Cost)...), t.Reached, t.Runs)
-}
-
 // CostData returns the table of costs for programs, with unrounded values and times in seconds.
 func CostData(rows []cost.Row, currency string, o cost.Options) *table.Table {
-	asked := o.Measure.Name != ""
 	t := &table.Table{}
-	keys := func(names ...string) {
-		for _, name := range names {
-			t.Columns = append(t.Columns, table.Column{Key: name})
+	var parts []func(cost.Row) []any // the cells of one or more columns
+	add := func(cells func(cost.Row) []any, keys ...string) {
+		for _, key := range keys {
+			t.Columns = append(t.Columns, table.Column{Key: key})
 		}
+		parts = append(parts, cells)
 	}
-	estimated := func(name string) { keys(name, name+"_low", name+"_high") }
-	keys("series", "workers", "runs", "of")
-	estimated("time_seconds")
-	estimated("cost")
-	keys("currency", "price_per_hour", "price")
-	estimated("time_normalised")
-	estimated("cost_normalised")
-	if asked {
-		keys("metric", "unit")
-		estimated("value")
-		estimated("bought")
-		estimated("gain")
+	estimated := func(key string, of func(cost.Row) *scaling.Estimate) {
+		add(func(r cost.Row) []any { return estimateCells(of(r)) }, key, key+"_low", key+"_high")
+	}
+	add(func(r cost.Row) []any { return []any{r.Series, r.Workers, r.Runs, o.Work.String()} }, "series", "workers", "runs", "of")
+	estimated("time_seconds", func(r cost.Row) *scaling.Estimate { return r.Time })
+	estimated("cost", func(r cost.Row) *scaling.Estimate { return r.Cost })
+	add(func(r cost.Row) []any {
+		if r.Rate == nil {
+			return []any{currency, nil, nil}
+		}
+		return []any{currency, r.Rate.PerHour(), r.Rate.String()}
+	}, "currency", "price_per_hour", "price")
+	estimated("time_normalised", func(r cost.Row) *scaling.Estimate { return r.TimeNormalised })
+	estimated("cost_normalised", func(r cost.Row) *scaling.Estimate { return r.CostNormalised })
+	if o.Measure.Name != "" {
+		add(func(cost.Row) []any { return []any{o.Measure.Name, table.NonZero(o.Measure.Unit)} }, "metric", "unit")
+		estimated("value", func(r cost.Row) *scaling.Estimate { return r.Value })
+		estimated("bought", func(r cost.Row) *scaling.Estimate { return r.Bought })
+		estimated("gain", func(r cost.Row) *scaling.Estimate { return r.Gain })
 	}
 	if o.Matches() {
-		estimated("matched_gain")
-		keys("matched_baseline", "matched_baseline_per_hour")
+		estimated("matched_gain", func(r cost.Row) *scaling.Estimate { return r.Matched.Gain })
+		add(func(r cost.Row) []any {
+			return []any{table.NonZero(r.Matched.Base), table.NonZero(r.Matched.BasePerHour)}
+		}, "matched_baseline", "matched_baseline_per_hour")
 	}
-	keys("break_even_price_multiple", "baseline")
-	estimated("cost_per_epoch")
-	estimated("energy_joules")
-	estimated("energy_cost")
-	keys("energy_currency")
-	estimated("co2_grams")
-	targets := costTargets(rows)
-	for _, target := range targets {
-		name := target.Time().Name
-		estimated(name + "_seconds")
-		estimated(name + "_cost")
-		keys(name+"_reached", name+"_runs")
+	add(func(r cost.Row) []any { return []any{r.BreakEven, table.NonZero(r.Base)} }, "break_even_price_multiple", "baseline")
+	estimated("cost_per_epoch", func(r cost.Row) *scaling.Estimate { return r.CostPerEpoch })
+	estimated("energy_joules", func(r cost.Row) *scaling.Estimate { return r.Energy })
+	estimated("energy_cost", func(r cost.Row) *scaling.Estimate { return cost.PerKWh(r.Energy, o.Energy.PerKWh) })
+	add(func(cost.Row) []any { return []any{table.NonZero(o.Energy.Currency)} }, "energy_currency")
+	estimated("co2_grams", func(r cost.Row) *scaling.Estimate { return cost.PerKWh(r.Energy, o.Energy.Grams) })
+	for _, target := range costTargets(rows) {
+		key := target.Time().Name
+		add(func(r cost.Row) []any {
+			t, known := reached(r, target)
+			if !known {
+				return make([]any, 8)
+			}
+			return append(append(estimateCells(t.Time), estimateCells(t.Cost)...), t.Reached, t.Runs)
+		}, key+"_seconds", key+"_seconds_low", key+"_seconds_high", key+"_cost", key+"_cost_low", key+"_cost_high", key+"_reached", key+"_runs")
 	}
-	keys("pareto", "why", "warnings")
-	for _, r := range rows {
-		cells := []any{r.Series, r.Workers, r.Runs, o.Work.String()}
-		add := func(e *scaling.Estimate) { cells = append(cells, estimateCells(e)...) }
-		add(r.Time)
-		add(r.Cost)
-		if r.Rate != nil {
-			cells = append(cells, currency, r.Rate.PerHour(), r.Rate.String())
-		} else {
-			cells = append(cells, currency, nil, nil)
-		}
-		add(r.TimeNormalised)
-		add(r.CostNormalised)
-		if asked {
-			cells = append(cells, o.Measure.Name, table.NonZero(o.Measure.Unit))
-			add(r.Value)
-			add(r.Bought)
-			add(r.Gain)
-		}
-		if o.Matches() {
-			add(r.Matched.Gain)
-			cells = append(cells, table.NonZero(r.Matched.Base), table.NonZero(r.Matched.BasePerHour))
-		}
-		cells = append(cells, r.BreakEven, table.NonZero(r.Base))
-		add(r.CostPerEpoch)
-		add(r.Energy)
-		add(cost.PerKWh(r.Energy, o.Energy.PerKWh))
-		cells = append(cells, table.NonZero(o.Energy.Currency))
-		add(cost.PerKWh(r.Energy, o.Energy.Grams))
-		for _, target := range targets {
-			cells = append(cells, targetCells(r, target)...)
-		}
+	energy := o.Energy.Set() || energyKnown(rows)
+	add(func(r cost.Row) []any {
 		var front any
 		if o.Judged(r) {
 			front = r.Front
 		}
-		why := []string{r.Why, r.WhyNoValue, r.WhyNoBase}
-		if r.Matched != nil && r.Matched.Why != r.WhyNoBase {
-			why = append(why, r.Matched.Why)
+		return []any{front, table.NonZero(strings.Join(missingOf(r, energy), "; ")), append([]string{}, r.Warnings...)}
+	}, "pareto", "why", "warnings")
+	for _, r := range rows {
+		var cells []any
+		for _, part := range parts {
+			cells = append(cells, part(r)...)
 		}
-		if o.Energy.Set() || energyKnown(rows) {
-			why = append(why, r.WhyNoEnergy)
-		}
-		why = slices.DeleteFunc(why, func(s string) bool { return s == "" })
-		warnings := r.Warnings
-		if warnings == nil {
-			warnings = []string{}
-		}
-		t.Add(append(cells, front, table.NonZero(strings.Join(why, "; ")), warnings)...)
+		t.Add(cells...)
 	}
 	return t
+}
+
+// missingOf returns why a row lacks values.
+func missingOf(r cost.Row, energy bool) []string {
+	why := []string{r.Why, r.WhyNoValue, r.WhyNoBase}
+	if r.Matched != nil && r.Matched.Why != r.WhyNoBase {
+		why = append(why, r.Matched.Why)
+	}
+	if energy {
+		why = append(why, r.WhyNoEnergy)
+	}
+	return slices.DeleteFunc(why, func(s string) bool { return s == "" })
 }
 
 // loadOf returns words for the load at which a million answers are priced.

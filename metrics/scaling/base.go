@@ -19,17 +19,15 @@ type NoBaseError struct {
 
 // MissingBase describes the missing base of one series.
 type MissingBase struct {
-	Series     string
-	At         Value   // position of the base point
-	Why        string  // why it cannot be the base
-	Unplanned  bool    // the study has no such point
-	Unsteady   bool    // it has successful runs but no steady state, which more runs would not change
-	Imported   bool    // all runs of the series were imported, so none can be repeated
-	Resumed    bool    // all of its runs resumed from a checkpoint, whose steps are unknown
-	Available  []Value // other possible base points
-	Framework  string
-	Parameters map[string]any // parameters of the series, by TOML path
-	axis       axis
+	Series    string
+	At        Value   // position of the base point
+	Why       string  // why it cannot be the base
+	Unplanned bool    // the study has no such point
+	Unsteady  bool    // it has successful runs but no steady state, which more runs would not change
+	Imported  bool    // all runs of the series were imported, so none can be repeated
+	Resumed   bool    // all of its runs resumed from a checkpoint, whose steps are unknown
+	Available []Value // other possible base points
+	axis      axis
 }
 
 // Error returns a text that names the points to run. The caller adds the command.
@@ -98,7 +96,7 @@ func (s *series) imported() bool {
 }
 
 func (s *series) missing(a axis, base Value, runs map[Value][]*Observation, c *Curve) *MissingBase {
-	m := &MissingBase{Series: s.name, At: base, axis: a, Framework: s.framework, Parameters: s.parameters}
+	m := &MissingBase{Series: s.name, At: base, axis: a}
 	for i := range c.Points {
 		if p := &c.Points[i]; p.judged() && (p.Of(measure.Throughput).Median != nil || !c.Measured(measure.Throughput)) {
 			m.Available = append(m.Available, p.At)

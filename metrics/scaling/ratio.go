@@ -26,14 +26,6 @@ type Ratio struct {
 	Order Order
 	// Drift lists what the runs of the curve depend on other than the point.
 	Drift []Drift
-	// Of describes the runs of the point, Over those of the point by which it is divided.
-	Of, Over Side
-}
-
-// A Side counts the runs of one of the two points of a Ratio.
-type Side struct {
-	Runs   int // runs with the measure, including those that missed the target
-	Missed int // runs that missed the target
 }
 
 // A Refusal is a reason for a missing value or interval of a Ratio.
@@ -74,7 +66,7 @@ const (
 
 // Ratio returns the ratio of this summary's point to the point of other; never nil.
 func (s *Summary) Ratio(other *Summary) *Ratio {
-	r := &Ratio{Of: s.side(), Over: other.side(), Order: order(s.made, other.made), Drift: s.found}
+	r := &Ratio{Order: order(s.made, other.made), Drift: s.found}
 	refuse := func(why Refusal, text string) *Ratio {
 		r.Refusal, r.Why = why, text
 		return r
@@ -127,8 +119,6 @@ func (c *Curve) MeasuredApart(name string) bool {
 	}
 	return false
 }
-
-func (s *Summary) side() Side { return Side{Runs: s.Runs, Missed: s.Runs - len(s.Values)} }
 
 // A Sample holds the values of a point's runs, in the form from which ratios are computed.
 type Sample struct {

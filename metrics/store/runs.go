@@ -274,31 +274,8 @@ func (s *Store) Extent(ctx context.Context, study string) (runs int, first, last
 	return runs, metrics.Time(from).UTC(), metrics.Time(to).UTC(), explain(err)
 }
 
-// StudyRow is a study in a list of studies.
-type StudyRow struct {
-	Study  string
-	Runs   int
-	Done   int
-	Newest time.Time // time at which its newest run was recorded
-}
-
-// Studies returns the studies that have runs, the one with the newest run first.
-func (s *Store) Studies(ctx context.Context) ([]StudyRow, error) {
-	rows, err := s.read.QueryContext(ctx, `SELECT study, count(*), sum(status = 'done'), max(created) AS newest
-		FROM run GROUP BY study ORDER BY newest DESC, study`)
-	if err != nil {
-		return nil, explain(err)
-	}
-	defer rows.Close()
-	var list []StudyRow
-	for rows.Next() {
-		var r StudyRow
-		var newest float64
-		if err := rows.Scan(&r.Study, &r.Runs, &r.Done, &newest); err != nil {
-			return nil, err
-		}
-		r.Newest = metrics.Time(newest).UTC()
-		list = append(list, r)
-	}
-	return list, rows.Err()
+// Studies returns the names of the studies that have runs, the one with the newest run first.
+func (s *Store) Studies(ctx context.Context) ([]string, error) {
+	names, err := column1[string](s.read.QueryContext(ctx, "SELECT study FROM run GROUP BY study ORDER BY max(created) DESC, study"))
+	return names, explain(err)
 }

@@ -38,7 +38,7 @@ type Classifier interface {
 // ServeHandler answers for one model; NewModelServer bounds its requests. build is scalebench's
 // version.
 func ServeHandler(m *netspec.Trained, c Classifier, build string) http.Handler {
-	h := &modelHandler{model: m, classifier: c, build: build}
+	h := &modelHandler{model: m, classifier: c}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v2", func(w http.ResponseWriter, _ *http.Request) {
 		writeAnswer(w, oip.Server{Name: "scalebench", Version: build, Extensions: []string{oip.BinaryExtension}})
@@ -61,7 +61,6 @@ func ServeHandler(m *netspec.Trained, c Classifier, build string) http.Handler {
 type modelHandler struct {
 	model      *netspec.Trained
 	classifier Classifier
-	build      string
 }
 
 func (h *modelHandler) metadata() oip.Model { return describeModel(h.model) }

@@ -184,7 +184,7 @@ func kindOfSide(ctx context.Context, db *store.Store, text string) (kind, value 
 	if err != nil {
 		return "", "", workspace.StoreError(err)
 	}
-	known := slices.ContainsFunc(studies, func(r store.StudyRow) bool { return r.Study == text })
+	known := slices.Contains(studies, text)
 	switch {
 	case known || filepath.Ext(text) == ".toml":
 		return "study", text, nil
