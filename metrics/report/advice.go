@@ -195,19 +195,14 @@ func figureText(f *advice.Estimate, show func(float64) string, exact bool) any {
 
 // AdviceData returns the table of every candidate of every series for programs.
 func AdviceData(list []*advice.Advice) *table.Table {
-	t := &table.Table{}
-	for _, key := range []string{"series", "workers", "nodes", "recommended", "basis", "runs"} {
-		t.Columns = append(t.Columns, table.Column{Key: key})
-	}
+	t := &table.Table{Columns: table.Keys("series", "workers", "nodes", "recommended", "basis", "runs")}
 	for _, key := range []string{"throughput", "efficiency", "train_seconds", "seconds", "samples", "miss", "cost"} {
-		for _, end := range []string{"", "_low", "_high"} {
-			t.Columns = append(t.Columns, table.Column{Key: key + end})
-		}
+		t.Columns = append(t.Columns, table.Keys(key, key+"_low", key+"_high")...)
 	}
-	t.Columns = append(t.Columns, table.Column{Key: "keeps_limits"}, table.Column{Key: "keeps_limits_if_no_new_limit"}, table.Column{Key: "currency"}, table.Column{Key: "why"})
+	t.Columns = append(t.Columns, table.Keys("keeps_limits", "keeps_limits_if_no_new_limit", "currency", "why")...)
 	asked := slices.ContainsFunc(list, func(a *advice.Advice) bool { return a.Measure != "" })
 	if asked {
-		t.Columns = append(t.Columns, table.Column{Key: "measure"}, table.Column{Key: "figure"}, table.Column{Key: "figure_low"}, table.Column{Key: "figure_high"})
+		t.Columns = append(t.Columns, table.Keys("measure", "figure", "figure_low", "figure_high")...)
 	}
 	for _, a := range list {
 		for _, c := range a.Candidates {

@@ -74,11 +74,11 @@ func pointCells(p compare.Pair, m measure.Measure) []any {
 
 // ContrastData returns the table of a comparison for programs.
 func ContrastData(r *compare.Comparison, m measure.Measure) *table.Table {
-	t := &table.Table{Columns: []table.Column{{Key: "series"}, {Key: "workers"}, {Key: "metric"}, {Key: "runs_a"}, {Key: "runs_b"}}}
+	t := &table.Table{Columns: table.Keys("series", "workers", "metric", "runs_a", "runs_b")}
 	for _, name := range []string{"a", "b", "ratio"} {
-		t.Columns = append(t.Columns, table.Column{Key: name}, table.Column{Key: name + "_low"}, table.Column{Key: name + "_high"})
+		t.Columns = append(t.Columns, table.Keys(name, name+"_low", name+"_high")...)
 	}
-	t.Columns = append(t.Columns, table.Column{Key: "p"}, table.Column{Key: "verdict"}, table.Column{Key: "why"}, table.Column{Key: "differ"})
+	t.Columns = append(t.Columns, table.Keys("p", "verdict", "why", "differ")...)
 	alongCoordinate(t, m)
 	differ := r.Differ
 	if differ == nil {

@@ -344,9 +344,7 @@ func CostData(rows []cost.Row, currency string, o cost.Options) *table.Table {
 	t := &table.Table{}
 	var parts []func(cost.Row) []any // the cells of one or more columns
 	add := func(cells func(cost.Row) []any, keys ...string) {
-		for _, key := range keys {
-			t.Columns = append(t.Columns, table.Column{Key: key})
-		}
+		t.Columns = append(t.Columns, table.Keys(keys...)...)
 		parts = append(parts, cells)
 	}
 	estimated := func(key string, of func(cost.Row) *scaling.Estimate) {

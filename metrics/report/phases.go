@@ -18,17 +18,6 @@ type Phase struct {
 	Market *sensitivity.Market // nil: no machine has a price
 }
 
-// baseNote describes the combination with which the others are compared.
-func baseNote(p Phase) string {
-	a := p.Answer
-	value, interval := spreadText(a.Value.Value, a.Value.Interval, a.Measure.Text)
-	unit := ""
-	if a.Measure.Unit != "s" && a.Measure.Unit != "" {
-		unit = " " + a.Measure.Unit
-	}
-	return fmt.Sprintf("Base, %s, %s: %s, %s %s %s%s; up to %s may be lost.", p.Study, a.Series, amounts(a.Reference.At, a.Keys()), a.Measure.Title, value, interval, unit, number.ExactPercent(a.Epsilon))
-}
-
 // Phases returns a table for people with the smallest sufficient resources for each study, and
 // with the smallest and the cheapest machine that have them.
 func Phases(list []Phase, currency string) *table.Table {
@@ -68,8 +57,8 @@ func Phases(list []Phase, currency string) *table.Table {
 		t.Add(cells...)
 	}
 	for _, p := range list {
-		if p.Answer.Value != nil {
-			t.Notes = append(t.Notes, baseNote(p))
+		if a := p.Answer; a.Value != nil {
+			t.Notes = append(t.Notes, fmt.Sprintf("Base, %s, %s: %s; up to %s may be lost.", p.Study, a.Series, referenceText(a), number.ExactPercent(a.Epsilon)))
 		}
 	}
 	if priced {
@@ -108,10 +97,7 @@ func markets(list []Phase) (all []sensitivity.Market) {
 // "all" has the machines that suffice for every study. A row with the phase "warning" has a
 // warning in the column "why".
 func PhasesData(list []Phase, currency string, warnings []string) *table.Table {
-	t := &table.Table{}
-	for _, key := range []string{"phase", "study", "series", "allocation", "measure", "ratio", "ratio_low", "ratio_high", "runs", "likely_enough", "provisional", "smallest", "smallest_hour", "cheapest", "cheapest_hour", "currency", "why"} {
-		t.Columns = append(t.Columns, table.Column{Key: key})
-	}
+	t := &table.Table{Columns: table.Keys("phase", "study", "series", "allocation", "measure", "ratio", "ratio_low", "ratio_high", "runs", "likely_enough", "provisional", "smallest", "smallest_hour", "cheapest", "cheapest_hour", "currency", "why")}
 	for _, p := range list {
 		a := p.Answer
 		cells := []any{p.Kind, p.Study, a.Series}

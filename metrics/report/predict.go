@@ -75,11 +75,8 @@ func Prediction(a *predict.Answer) *table.Table {
 
 // PredictionData returns a table for programs of every worker count of every series.
 func PredictionData(list []*predict.Answer) *table.Table {
-	t := &table.Table{}
-	for _, key := range []string{"series", "layout", "workers", "basis", "runs", "global_batch", "step_seconds", "step_seconds_low", "step_seconds_high",
-		"rate", "rate_low", "rate_high", "rate_unit", "hold_out", "memory_bytes", "refused", "next"} {
-		t.Columns = append(t.Columns, table.Column{Key: key})
-	}
+	t := &table.Table{Columns: table.Keys("series", "layout", "workers", "basis", "runs", "global_batch", "step_seconds", "step_seconds_low", "step_seconds_high",
+		"rate", "rate_low", "rate_high", "rate_unit", "hold_out", "memory_bytes", "refused", "next")}
 	for _, a := range list {
 		layout := predict.Text(a.Layout)
 		for _, r := range a.Measured {

@@ -191,7 +191,7 @@ func InOrder(rows []store.RunRow) []store.RunRow {
 
 // evaluationsTable returns a table of the evaluations of the runs.
 func evaluationsTable(obs []scaling.Observation) *table.Table {
-	t := &table.Table{Columns: []table.Column{{Key: "run"}, {Key: "epoch"}, {Key: "seconds"}, {Key: "samples"}, {Key: "accuracy"}}}
+	t := &table.Table{Columns: table.Keys("run", "epoch", "seconds", "samples", "accuracy")}
 	for _, o := range obs {
 		for _, e := range o.Evaluations {
 			t.Add(o.Run, e.Epoch, e.Seconds, e.Samples, e.Accuracy)

@@ -301,17 +301,15 @@ func ScalingData(rows []scaling.Row) *table.Table {
 		}
 	}
 	slices.Sort(targets)
-	t := &table.Table{Columns: []table.Column{{Key: "series"}}}
+	t := &table.Table{Columns: table.Keys("series")}
 	other := slices.ContainsFunc(rows, func(r scaling.Row) bool { return r.Axis != "" })
 	if other {
-		t.Columns = append(t.Columns, table.Column{Key: "axis"}, table.Column{Key: "at"})
+		t.Columns = append(t.Columns, table.Keys("axis", "at")...)
 	}
-	for _, key := range []string{"workers", "runs", "throughput", "throughput_low", "throughput_high", "speedup", "speedup_low",
+	t.Columns = append(t.Columns, table.Keys("workers", "runs", "throughput", "throughput_low", "throughput_high", "speedup", "speedup_low",
 		"speedup_high", "efficiency", "efficiency_low", "efficiency_high", "karp_flatt", "karp_flatt_low", "karp_flatt_high",
 		"end_to_end", "end_to_end_low", "end_to_end_high", "skew", "communication", "communication_low", "communication_high",
-		"communication_predicted", "communication_predicted_low", "communication_predicted_high", "communication_predicted_from", "base_workers", "base_throughput", "base_runs", "scaling", "warnings"} {
-		t.Columns = append(t.Columns, table.Column{Key: key})
-	}
+		"communication_predicted", "communication_predicted_low", "communication_predicted_high", "communication_predicted_from", "base_workers", "base_throughput", "base_runs", "scaling", "warnings")...)
 	for _, target := range targets {
 		for _, part := range []string{"seconds", "seconds_low", "seconds_high", "speedup", "speedup_low", "speedup_high", "reached", "runs"} {
 			t.Columns = append(t.Columns, table.Column{Key: "to_" + target + "_" + part})

@@ -43,12 +43,7 @@ func Spec(a sensitivity.Answer, how func(at map[string]scaling.Value) string) *t
 		t.Add("together", amounts(c.At, a.Keys()), estimate(c.Ratio, number.Percent, false), table.NonZero(c.Runs), verdict, bound(c.Bound))
 	}
 	if a.Value != nil {
-		value, interval := spreadText(a.Value.Value, a.Value.Interval, a.Measure.Text)
-		unit := ""
-		if a.Measure.Unit != "s" && a.Measure.Unit != "" {
-			unit = " " + a.Measure.Unit
-		}
-		t.Notes = append(t.Notes, fmt.Sprintf("Base: %s, %s %s %s%s.", amounts(a.Reference.At, a.Keys()), a.Measure.Title, value, interval, unit))
+		t.Notes = append(t.Notes, "Base: "+referenceText(a)+".")
 	}
 	if n := len(a.Course); n > 0 {
 		t.Notes = append(t.Notes, fmt.Sprintf("Drift: runs with all resources became %s between two blocks (median of %s; %s to %s).",
@@ -68,6 +63,16 @@ func Spec(a sensitivity.Answer, how func(at map[string]scaling.Value) string) *t
 		t.Notes = append(t.Notes, text+by(command))
 	}
 	return t
+}
+
+// referenceText returns the combination with which the others are compared, and its value.
+func referenceText(a sensitivity.Answer) string {
+	value, interval := spreadText(a.Value.Value, a.Value.Interval, a.Measure.Text)
+	unit := ""
+	if a.Measure.Unit != "s" && a.Measure.Unit != "" {
+		unit = " " + a.Measure.Unit
+	}
+	return fmt.Sprintf("%s, %s %s %s%s", amounts(a.Reference.At, a.Keys()), a.Measure.Title, value, interval, unit)
 }
 
 // SpecWarnings returns the warnings about a series, and the doubts about its combinations of
@@ -129,10 +134,7 @@ func by(command string) string {
 // the machines in markets, which has one entry per series or is empty. For how, see Spec.
 // warnings are the warnings that people see.
 func SpecData(list []sensitivity.Answer, markets []sensitivity.Market, currency string, how func(a sensitivity.Answer, at map[string]scaling.Value) string, warnings []string) *table.Table {
-	t := &table.Table{}
-	for _, key := range []string{"series", "kind", "allocation", "measure", "ratio", "ratio_low", "ratio_high", "runs", "verdict", "likely_enough", "recommended", "provisional", "machine", "hour", "currency", "text"} {
-		t.Columns = append(t.Columns, table.Column{Key: key})
-	}
+	t := &table.Table{Columns: table.Keys("series", "kind", "allocation", "measure", "ratio", "ratio_low", "ratio_high", "runs", "verdict", "likely_enough", "recommended", "provisional", "machine", "hour", "currency", "text")}
 	for i, a := range list {
 		row := func(kind string, at map[string]scaling.Value, ratio *scaling.Estimate, keeps *float64, runs int, verdict sensitivity.Verdict, text string) {
 			cells := append([]any{a.Series, kind, words(at, a.Keys(), exactly), a.Measure.Name}, estimateCells(ratio)...)

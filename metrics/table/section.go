@@ -42,7 +42,7 @@ func WriteSections(w io.Writer, sections []Section, format string, on Screen) er
 
 // flat returns a table with a row per value of the sections.
 func flat(sections []Section) *Table {
-	t := &Table{Columns: []Column{{Key: "section"}, {Key: "row"}, {Key: "key"}, {Key: "value"}}}
+	t := &Table{Columns: Keys("section", "row", "key", "value")}
 	for _, part := range sections {
 		for i, row := range part.Table.Rows {
 			number := any(i + 1)
