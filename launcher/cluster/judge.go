@@ -225,15 +225,15 @@ func (j *job) cpus() Finding {
 			seen = append(seen, fmt.Sprintf("task %d: %s", a.Rank, ranges(a.CPUs)))
 		}
 	}
-	f.Found = strings.Join(firstOf(seen, 4), ", ") + " on " + j.host(0)
+	f.Found = brief(seen) + " on " + j.host(0)
 	switch {
 	case len(byNode) == 0:
 		f.Verdict, f.Found = NotTested, "no task could tell which CPUs it may use"
 	case len(few) > 0:
-		f.Verdict, f.Found = Fail, fmt.Sprintf("cpus_per_worker is %d, but %s", want, strings.Join(firstOf(few, 4), ", "))
+		f.Verdict, f.Found = Fail, fmt.Sprintf("cpus_per_worker is %d, but %s", want, brief(few))
 		f.Advice = "lower cpus_per_worker, or set cpu_bind or hint in the site file as the cluster's documentation says"
 	case len(shared) > 0:
-		f.Verdict, f.Found = Warn, strings.Join(firstOf(shared, 4), ", ")
+		f.Verdict, f.Found = Warn, brief(shared)
 		f.Advice = "workers can disturb each other: set cpu_bind = \"cores\" in the site file, if the cluster binds tasks (TaskPlugin)"
 	}
 	return f
@@ -265,12 +265,12 @@ func (j *job) gpus() Finding {
 	}
 	switch {
 	case len(none) > 0:
-		f.Verdict, f.Found, f.Advice = Fail, strings.Join(firstOf(none, 4), ", "), "the step did not get the GPUs it asked for: correct gpus_per_node and gpu_type in the site file"
+		f.Verdict, f.Found, f.Advice = Fail, brief(none), "the step did not get the GPUs it asked for: correct gpus_per_node and gpu_type in the site file"
 	case len(silent) > 0:
-		f.Verdict, f.Found = Warn, strings.Join(firstOf(silent, 4), ", ")+"; "+missing
+		f.Verdict, f.Found = Warn, brief(silent)+"; "+missing
 		f.Advice = "without nvidia-smi the GPUs themselves cannot be checked"
 	default:
-		f.Found = strings.Join(firstOf(seen, 4), ", ")
+		f.Found = brief(seen)
 	}
 	return f
 }

@@ -136,7 +136,7 @@ func (h Host) worker(ctx context.Context) []Finding {
 	if len(seen.CPUs) == 0 {
 		cpus.Verdict, cpus.Found = NotTested, "the kernel does not say which CPUs are allowed"
 	}
-	gpu := Finding{"GPU", seen.Host, OK, strings.Join(firstOf(seen.GPUs.List, 4), ", "), ""}
+	gpu := Finding{"GPU", seen.Host, OK, brief(seen.GPUs.List), ""}
 	if len(seen.GPUs.List) == 0 {
 		gpu.Verdict, gpu.Found = NotTested, oneLine(seen.GPUs.Error)
 		if seen.GPUs.Error == "" {

@@ -150,10 +150,10 @@ func common(a, b []int) []int {
 
 func overlap(a, b []int) bool { return len(common(a, b)) > 0 }
 
-// firstOf shortens a list for a person.
-func firstOf(list []string, n int) []string {
-	if len(list) <= n {
-		return list
+// brief joins the first 4 entries of a list, and says how many more there are.
+func brief(list []string) string {
+	if n := len(list) - 4; n > 0 {
+		return fmt.Sprintf("%s, and %d more", strings.Join(list[:4], ", "), n)
 	}
-	return append(slices.Clone(list[:n]), fmt.Sprintf("and %d more", len(list)-n))
+	return strings.Join(list, ", ")
 }

@@ -40,7 +40,7 @@ func against(x measure.Measure, ys []measure.Measure) build {
 		along := shown(last(list[0].curve.Axis))
 		c.caption = append(c.caption, fmt.Sprintf("Dots: runs; markers: medians, joined along %s (numbers).", along))
 		c.cross(list)
-		c.caption = append(c.caption, runsOfEach(d.Curves, list)...)
+		c.caption = append(c.caption, runsOfEach(list)...)
 		c.caption = append(c.caption, limits...)
 		of := func(s *scaling.Summary) *scaling.Estimate { return s.Median }
 		across := slices.Clone(list) // the same points, for the other measure
@@ -152,7 +152,7 @@ func (c *chart) limits(list []trend) []string {
 
 // runsOfEach returns the number of runs per point for each measure, or once if all measures have
 // the same numbers.
-func runsOfEach(curves []scaling.Curve, list []trend) []string {
+func runsOfEach(list []trend) []string {
 	var texts, names []string
 	for _, t := range list {
 		if slices.Contains(names, t.measure.Title) {

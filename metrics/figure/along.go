@@ -35,7 +35,7 @@ func along(ms ...measure.Measure) build {
 			c.caption[0] = "Dots: runs; columns: medians."
 		}
 		c.cross(list)
-		c.caption = append(c.caption, runsOfEach(curves, list)...)
+		c.caption = append(c.caption, runsOfEach(list)...)
 		c.caption = append(c.caption, c.limits(list)...)
 		c.caption = append(c.caption, bars(estimates(list, of), "exact binomial interval of the median")...)
 		if !d.words {
