@@ -86,11 +86,7 @@ func (j *job) unanswered() string {
 			parts = append(parts, fmt.Sprintf("task %d on %s stopped after phase %q", rank, a.Host, a.Phase))
 		}
 	}
-	const shown = 4
-	if len(parts) > shown {
-		parts = append(parts[:shown], fmt.Sprintf("and %d more", len(parts)-shown))
-	}
-	return strings.Join(parts, ", ")
+	return brief(parts)
 }
 
 // silent judges a script that ran although no task answered: the script's log says why.

@@ -151,9 +151,4 @@ func common(a, b []int) []int {
 func overlap(a, b []int) bool { return len(common(a, b)) > 0 }
 
 // brief joins the first 4 entries of a list, and says how many more there are.
-func brief(list []string) string {
-	if n := len(list) - 4; n > 0 {
-		return fmt.Sprintf("%s, and %d more", strings.Join(list[:4], ", "), n)
-	}
-	return strings.Join(list, ", ")
-}
+func brief(list []string) string { return strings.Join(number.Few(list, 4), ", ") }

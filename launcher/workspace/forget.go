@@ -257,15 +257,11 @@ func ended(states []launcher.State, unreachable error, study string) error {
 	if unreachable != nil {
 		return unreachable
 	}
-	text := strings.Join(alive[:min(len(alive), 5)], ", ")
-	if n := len(alive) - 5; n > 0 {
-		text += fmt.Sprintf(" and %d more", n)
-	}
 	what := study
 	if len(alive) == 1 {
 		what, _, _ = strings.Cut(alive[0], " ")
 	}
-	return &Error{Err: fmt.Errorf("%s not ended: %s; nothing was forgotten", number.Have(len(alive), "run"), text),
+	return &Error{Err: fmt.Errorf("%s not ended: %s; nothing was forgotten", number.Have(len(alive), "run"), fewOf(alive)),
 		Hint: fmt.Sprintf("Cancel first: `scalebench cancel %s`.", what)}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/store"
 )
 
@@ -69,14 +70,7 @@ func matchingNames(arg string, names []string) (func(name string) bool, error) {
 }
 
 // fewOf lists the first five names, and says how many more there are.
-func fewOf(names []string) string {
-	const most = 5
-	more := ""
-	if n := len(names); n > most {
-		more = fmt.Sprintf(", and %d more", n-most)
-	}
-	return strings.Join(names[:min(most, len(names))], ", ") + more
-}
+func fewOf(names []string) string { return strings.Join(number.Few(names, 5), ", ") }
 
 // Folders returns the folder of the study that arg selects, or the folders of all studies if arg is
 // "".

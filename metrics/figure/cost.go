@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics/cost"
+	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
@@ -393,8 +394,5 @@ func without(rows []cost.Row) string {
 	if words == nil {
 		return ""
 	}
-	if n := len(words); n > few {
-		words = append(words[:few:few], fmt.Sprintf("and %d more", n-few))
-	}
-	return "Missing: " + strings.Join(words, "; ") + "."
+	return "Missing: " + strings.Join(number.Few(words, few), "; ") + "."
 }

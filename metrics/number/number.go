@@ -280,6 +280,14 @@ func Count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
+// Few returns the first n entries of a list, and one that says how many more there are.
+func Few(list []string, n int) []string {
+	if len(list) <= n {
+		return list
+	}
+	return append(list[:n:n], fmt.Sprintf("and %d more", len(list)-n))
+}
+
 // List joins words for a sentence: "a, b and c".
 func List(words []string, last string) string {
 	n := len(words) - 1

@@ -139,3 +139,15 @@ func TestVerbs(t *testing.T) {
 		}
 	}
 }
+
+func TestFew(t *testing.T) {
+	list := []string{"a", "b", "c", "d"}
+	for n, want := range map[int]string{4: "a b c d", 5: "a b c d", 3: "a b c and 1 more", 1: "a and 3 more"} {
+		if got := strings.Join(Few(list, n), " "); got != want {
+			t.Errorf("Few(%d) = %q, want %q", n, got, want)
+		}
+	}
+	if list[3] != "d" {
+		t.Errorf("Few changed its argument: %v", list)
+	}
+}

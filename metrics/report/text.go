@@ -314,13 +314,7 @@ func (s *ReportedStudy) provenance() []Fact {
 }
 
 // fold shortens a long list; the data that can be downloaded has all entries.
-func fold(list []string) []string {
-	const most = 12
-	if len(list) <= most {
-		return list
-	}
-	return append(list[:most:most], fmt.Sprintf("and %d more", len(list)-most))
-}
+func fold(list []string) []string { return number.Few(list, 12) }
 
 func counted[T any](list []store.Counted[T], text func(T) string) []string {
 	texts := make([]string, len(list))
