@@ -50,6 +50,14 @@ func TestContradictions(t *testing.T) {
 			resumed, own, []string{"its evaluations took 60 s, longer than its train_runtime of 50 s"}},
 		{"a state from the start", "hf-trainer-state", state(entry("0.5")+entry("1.0")+entry("1.5")+entry("2.0"), `{"train_runtime": 50.0, "train_samples_per_second": 40.0, "train_steps_per_second": 5.0, "train_loss": 1.98, "epoch": 2.0}`), Options{},
 			[]string{" throughput 40 samples/s"}, []string{"stated_"}, nil},
+		{"a Trainer's steps in its time", "hf-trainer-state", `{"global_step": 250, "max_steps": 250, "epoch": 2.0, "log_history": [{"step": 250, "train_runtime": 50.0, "train_samples_per_second": 40.0, "train_steps_per_second": 5.0, "epoch": 2.0}]}`, Options{},
+			[]string{" throughput 40 samples/s"}, []string{"stated_"}, nil},
+		{"a Trainer's rates contradict its steps", "hf-trainer-state", `{"global_step": 250, "max_steps": 250, "epoch": 2.0, "log_history": [{"step": 250, "train_runtime": 500.0, "train_samples_per_second": 40.0, "train_steps_per_second": 5.0, "epoch": 2.0}]}`, Options{},
+			[]string{" stated_throughput 40 samples/s", " stated_end_to_end 40 samples/s", " train_seconds 500 s"}, []string{" throughput "}, []string{"it states 5 steps/s, and its 250 steps in 500 s are 0.5"}},
+		{"a Trainer's batch", "hf-trainer", "  Total train batch size (w. parallel, distributed & accumulation) = 8\n" + loss + "1.0}\n" + loss + "2.0}\n" + end + "1.0, 'epoch': 2.0}\n", Options{},
+			[]string{" throughput 40 samples/s"}, []string{"stated_"}, nil},
+		{"a Trainer's samples contradict its batch", "hf-trainer", "  Total train batch size (w. parallel, distributed & accumulation) = 64\n" + loss + "1.0}\n" + loss + "2.0}\n" + end + "1.0, 'epoch': 2.0}\n", Options{},
+			[]string{" stated_throughput 40 samples/s"}, []string{" throughput "}, []string{"it states 40 samples/s, and its 5 steps/s of 64 samples are 320"}},
 		// The running mean keeps nine tenths per line, so an evaluation affects it for a
 		// long time.
 		{"nanoGPT evaluates in every line", "nanogpt", "tokens per iteration will be: 1,000\n" + nanoLine("0", "9000.00", "-100.00", true) + nanoLine("10", "9000.00", "1.50", true) + nanoLine("20", "9000.00", "1.25", true), Options{Workers: 2},

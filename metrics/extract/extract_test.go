@@ -206,17 +206,17 @@ func TestRefused(t *testing.T) {
 func TestNCCLJSON(t *testing.T) {
 	row := `{"size": %d, "count": 1, "type": "float", "redop": "sum", "root": "    -1",
   "out_of_place": {"time": 20.5, "alg_bw": 1.5, "bus_bw": 2.25, "nwrong": 0},
-  "in_place": {"time": 40, "alg_bw": 3, "bus_bw": 4.5, "nwrong": 1}}`
-	text := "{\"version\": 1, \"devices\": [{\"rank\": 0}, {\"rank\": 1}],\n\"results\": [\n" + fmt.Sprintf(row, 8) + ",\n" + fmt.Sprintf(row, 16) +
+  "in_place": {"time": 10.25, "alg_bw": 3, "bus_bw": 4.5, "nwrong": 1}}`
+	text := "{\"version\": 1, \"devices\": [{\"rank\": 0}, {\"rank\": 1}],\n\"results\": [\n" + fmt.Sprintf(row, 30750) + ",\n" + fmt.Sprintf(row, 30752) +
 		"],\n\"average_bus_bandwidth\": {\"bandwidth\": 3.375, \"okay\": true}}\n"
 	lines, notes := found(t, ncclTestsJSON, text, Options{})
 	all := strings.Join(lines, "\n")
-	for _, want := range []string{"4 time 2.05e-05 s bytes 8 in_place 0", "5 busbw 4500000000 B/s bytes 8 in_place 1", "8 busbw 4500000000 B/s bytes 16 in_place 1", "9 avg_busbw 3375000000 B/s"} {
+	for _, want := range []string{"4 time 2.05e-05 s bytes 30750 in_place 0", "5 busbw 4500000000 B/s bytes 30750 in_place 1", "8 busbw 4500000000 B/s bytes 30752 in_place 1", "9 avg_busbw 3375000000 B/s"} {
 		if !strings.Contains(all, want) {
 			t.Errorf("%q is not among\n%s", want, all)
 		}
 	}
-	if !strings.Contains(notes, "the run failed: nccl-tests found wrong results at 8, 16 bytes (line 5)") {
+	if !strings.Contains(notes, "the run failed: nccl-tests found wrong results at 30750, 30752 bytes (line 5)") {
 		t.Error(notes)
 	}
 }

@@ -22,6 +22,8 @@ type hfParts struct {
 	// steps that was done at an epoch. If there are several results, it is the smallest; 0:
 	// unknown.
 	planned float64
+	// done is the number of steps that were done, and batch the samples of a step; 0: unknown.
+	done, batch float64
 }
 
 // progress records that done of total steps were done at an epoch. A progress bar may be older
@@ -57,6 +59,19 @@ func (h *hfParts) stopped(of hfTotals) string {
 		if whole := math.Round(planned); whole > 0 && math.Abs(planned-whole) < 0.01*whole && of.epoch < mostOfAll*whole {
 			return early(whole)
 		}
+	}
+	return ""
+}
+
+// disagree returns a reason if the summary's rates contradict the steps that were done and their
+// samples, and "" otherwise.
+func (h *hfParts) disagree(of hfTotals) string {
+	if own := h.done / of.runtime; own > 0 && finite(own) && of.steps > 0 && math.Abs(of.steps-own) > 0.03*own+0.0006 {
+		return fmt.Sprintf("it states %.4g steps/s, and its %.10g steps in %.4g s are %.4g", of.steps, h.done, of.runtime, own)
+	}
+	// The last batch of an epoch may be small.
+	if own := of.steps * h.batch; own > 0 && of.samples > 0 && !within(of.samples, own+0.001*h.batch, 2) {
+		return fmt.Sprintf("it states %.4g samples/s, and its %.4g steps/s of %g samples are %.4g", of.samples, of.steps, h.batch, own)
 	}
 	return ""
 }
@@ -149,7 +164,7 @@ func (h *hfParts) summary(l *log, line int, number func(name string) (v Value, o
 		}
 	}
 	why := h.resumed(of.loss, of.runtime)
-	rates := cmp.Or(why, of.counts(steps), h.stopped(of))
+	rates := cmp.Or(why, of.counts(steps), h.stopped(of), h.disagree(of))
 	for _, s := range hfSummaries {
 		v, ok := number(s.theirs)
 		if !ok {

@@ -26,6 +26,8 @@ var (
 	// A progress bar, and lines that the Trainer prints before training.
 	hfBar      = regexp.MustCompile(`\d+%\|[^|]*\| (\d+)/(\d+) \[`)
 	hfBegins   = regexp.MustCompile(`\*{5} Running (\w+) \*{5}|Num Epochs`) // Unsloth prints all in one line
+	hfSteps    = regexp.MustCompile(`Total optimization steps = ([\d,]+)`)
+	hfBatch    = regexp.MustCompile(`Total train batch size \([^)]*\) = ([\d,]+)`)
 	hfExamples = regexp.MustCompile(`Num examples = ([\d,]+)`)
 	// The Trainer prints this before the first step after a resume.
 	hfContinues = regexp.MustCompile(`Continuing training from (?:checkpoint|epoch [1-9]\d*|global step [1-9]\d*)`)
@@ -53,6 +55,8 @@ type hfRun struct {
 	last    int
 	runtime int        // line of train_runtime; 0: not seen yet
 	bar     hfProgress // the latest progress bar
+	bars    int        // progress bars of different lengths
+	planned float64    // steps that the training is to have; 0: not stated
 }
 
 // hfProgress holds the step counts of a progress bar and its line.
@@ -82,6 +86,9 @@ func (s *hfRun) read(ln line) {
 		s.timed.why = "the log says " + clip(m)
 	}
 	for _, m := range hfBar.FindAllStringSubmatch(ln.text, -1) {
+		if m[2] != s.bar.total { // evaluations have bars of their own
+			s.bars++
+		}
 		s.bar = hfProgress{m[1], m[2], ln.number}
 	}
 	s.examples(ln.text)
@@ -134,6 +141,14 @@ func (s *hfRun) read(ln line) {
 func (s *hfRun) examples(text string) {
 	if m := hfBegins.FindStringSubmatch(text); m != nil {
 		s.begins = m[1] == "" || m[1] == "training"
+	}
+	for _, one := range []struct {
+		re   *regexp.Regexp
+		into *float64
+	}{{hfSteps, &s.planned}, {hfBatch, &s.timed.batch}} {
+		if m := one.re.FindStringSubmatch(text); m != nil {
+			*one.into, _ = strconv.ParseFloat(ungrouped(m[1]), 64)
+		}
 	}
 	if m := hfExamples.FindStringSubmatch(text); m != nil && s.begins && s.runtime == 0 {
 		s.timed.examples, _ = strconv.ParseFloat(ungrouped(m[1]), 64)
@@ -204,6 +219,11 @@ func (s *hfRun) ended(ln int, fields parts) {
 		s.l.fail(ln, "a second train_runtime; the first is on line %d. One log is one run: split it", s.runtime)
 	}
 	s.runtime = ln
+	if done, _ := strconv.ParseFloat(s.bar.done, 64); s.planned > 0 && s.bar.total == strconv.FormatFloat(s.planned, 'f', 0, 64) {
+		s.timed.done = done
+	} else if s.planned == 0 && s.bar.done == s.bar.total && s.bars == 1 {
+		s.timed.done = done
+	}
 	s.rate = s.number(ln, fields, "train_samples_per_second")
 	s.timed.summary(s.l, ln, func(name string) (v Value, ok bool) {
 		v = s.number(ln, fields, name)

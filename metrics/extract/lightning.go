@@ -18,7 +18,7 @@ var lightningTable = &tableFormat{
 	epoch:       "epoch",
 	step:        "step",
 	accuracy:    append(slices.Clone(validation), "val_Accuracy"),
-	rate:        []string{"train/samples_per_sec", "train|samples_per_sec", "train/" + ofDevice, "train|" + ofDevice},
+	rate:        []string{"train/samples_per_sec", "train|samples_per_sec", "train/" + ofDevice, "train|" + ofDevice, "train|device|samples_per_sec"},
 	seconds:     []string{"train/time", "train|time"},
 	samples:     []string{"train/samples", "train|samples"},
 	secondsNote: "from the first training batch of rank 0 to the last that ThroughputMonitor logged",

@@ -3,6 +3,7 @@ package extract
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"regexp"
 
@@ -32,7 +33,8 @@ type llamaMark struct{ steps, tokens, seconds float64 }
 type llamaRun struct {
 	*stepLog
 	begin, end llamaMark
-	counted    Value // the latest total_tokens
+	counted    Value  // the latest total_tokens
+	wrong      string // why the rates of the log contradict its tokens and times; "" if they do not
 }
 
 func readLLaMAFactory(l *log, r io.Reader) {
@@ -82,18 +84,34 @@ func (s *llamaRun) mark(m members, steps float64) {
 	if ok {
 		at.tokens, s.counted = tokens.Number, tokens
 	}
+	if at.seconds < s.end.seconds && s.lines > 1 {
+		s.l.note("the time goes back in line %d: a restart, and rates are those after it", m.line)
+		s.lines = 1
+	}
 	if s.lines == 1 {
 		s.begin = at
 	}
 	s.end = at
+	s.stated(m, at)
+}
+
+// stated compares the rate that a line states, the tokens over the time since the start, with these.
+func (s *llamaRun) stated(m members, at llamaMark) {
+	rate, ok := m.number("throughput")
+	if own := at.tokens / at.seconds; s.wrong == "" && ok && rate.Number > 0 && own > 0 && finite(own) && !within(rate.Number, own, 1.05+1/at.seconds) {
+		s.wrong = fmt.Sprintf("line %d states %.6g tokens/s, and its %.10g tokens in %.4g s are %.6g", m.line, rate.Number, at.tokens, at.seconds, own)
+	}
 }
 
 // means adds the mean step time and the mean rate of tokens since the last start.
 func (s *llamaRun) means() {
 	seconds := s.end.seconds - s.begin.seconds
 	rate := func(name, unit, better string, x, plusMinus float64, note string) {
-		s.l.add(metrics.Event{Figure: &metrics.Figure{Name: name, Value: x, Unit: unit, Better: better, PlusMinus: &plusMinus,
-			PlusMinusIs: "one second, the resolution of the log's clock", Note: note}}, 1)
+		f := metrics.Figure{Name: name, Value: x, Unit: unit, Better: better, PlusMinus: &plusMinus, PlusMinusIs: "one second, the resolution of the log's clock", Note: note}
+		if s.wrong != "" {
+			f = s.l.contradicted(f, s.wrong)
+		}
+		s.l.add(metrics.Event{Figure: &f}, 1)
 	}
 	const between = "between the first and the last loss since the last start, evaluations and checkpoints included"
 	switch steps, tokens := s.end.steps-s.begin.steps, s.end.tokens-s.begin.tokens; {

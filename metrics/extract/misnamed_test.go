@@ -78,11 +78,15 @@ func TestRowsThatAreNotRuns(t *testing.T) {
 		{"google-benchmark", "name,w,x\nBM_x/1,1,100\nBM_x/1,1,104\nBM_x/1_mean,1,102\nBM_x/1_median,1,102\nBM_x/1_stddev,1,2.8\nBM_x/1_cv,1,0.03\n", "throughput 100; throughput 104", "left out 4 rows (lines 4–7): they summarise others"},
 		{"only aggregates", "name,w,x\nBM_x/1_mean,1,102\nBM_x/1_stddev,1,2.8\nBM_x/1_cv,1,0.03\n", "throughput 102", "left out 2 rows (lines 3–4): they summarise others"},
 		{"an average as a label", "host,w,x\nn1,1,100\nn2,1,104\nAverage,1,102\n", "throughput 100; throughput 104; throughput 102", "lines 4 have the name of a summary as a label, and count as runs: if they summarise others, delete them"},
+		{"nodes of several devices", "nodes,x,gpus_per_node\n1,100,8\n2,190,8\n", "throughput 100; throughput 190", `workers are nodes here (column "nodes"), with 8 devices each by column "gpus_per_node"`},
 		{"names of columns alike", "w,x1,x2\n1,100,101\n", "throughput 100", `not used: "x2", which are named like "x1"; if they are repeats`},
 	} {
 		maps := []string{"workers=w", "throughput=x:samples/s"}
 		if strings.HasPrefix(c.csv, "host") {
 			maps = append(maps, "host=host")
+		}
+		if strings.HasPrefix(c.csv, "nodes") {
+			maps[0] = "workers=nodes"
 		}
 		if strings.Contains(c.csv, "x1") {
 			maps[1] = "throughput=x1:samples/s"
@@ -135,6 +139,8 @@ func TestMappingsThatContradict(t *testing.T) {
 		{"for two figures", "w,x\n1,100\n", Options{}, []string{"workers=w", "throughput=x", "tokens_per_second=x"}, `column "x" is mapped to both throughput and tokens_per_second`},
 		{"a latency for a rate", "r,p95\n1,100\n", Options{Workers: 1}, []string{"rate=r", "latency_p95=r:ms"}, `column "r" is mapped to both latency_p95 and rate`},
 		{"devices of one node", "nodes,gpus_per_node,x\n1,8,100\n", Options{}, []string{"workers=gpus_per_node", "throughput=x"}, `column "gpus_per_node" counts the devices of one node, judging by its name: add a column with those of all nodes`},
+		{"nodes of unlike size", "nodes,gpus,x\n1,1,100\n1,8,700\n2,16,1300\n", Options{}, []string{"workers=nodes", "throughput=x"}, `column "nodes" is mapped to workers and counts nodes, and by column "gpus" a node has 1 to 8 devices`},
+		{"a rate of unclear scope", "gpus,tps\n8,6000\n", Options{}, []string{"workers=gpus", "tokens_per_second=tps"}, "it is unclear whether column \"tps\" is of one device or of all: write --map tokens_per_second=tps:tokens/s/worker"},
 		{"replicas of several devices", "dp,tp,x\n1,8,100\n", Options{}, []string{"workers=dp", "throughput=x"}, `column "dp" counts replicas of the model, and column "tp" the devices of each, judging by their names`},
 		{"a global batch", "w,global_batch_size,it/s\n1,256,2.5\n2,256,4.8\n", Options{WorkerBatch: 256}, []string{"workers=w", "throughput=it/s"}, `t.csv:3: column "global_batch_size" has 256 samples per step, but 256 per worker on 2 workers are 512`},
 		{"rate, step and batch", "w,global batch,img/s,step (s)\n1,256,640,0.4\n2,512,1250,4.1\n", Options{}, []string{"workers=w", "throughput=img/s", "step_seconds=step (s)"}, "t.csv:3: 1250 samples/s and 4.1 s a step make 5125 samples per step, and column \"global batch\" has 512"},

@@ -13,6 +13,9 @@ var ncclTestsJSON = Extractor{
 	read:  readNCCLJSON,
 }
 
+// ncclPlaces are the names of a size's results.
+var ncclPlaces = []string{"out_of_place", "in_place"}
+
 func readNCCLJSON(l *log, r io.Reader) {
 	doc := must(l.json(r))
 	file := l.object(doc)
@@ -23,9 +26,19 @@ func readNCCLJSON(l *log, r io.Reader) {
 	file.ncclDevices()
 	result, place := l.object(value{}), l.object(value{}) // reused for each entry
 	var wrong ncclWrong
+	var ratios []float64
 	results.entries(func(at value) {
 		result.read(at)
-		result.nccl(&place, &wrong)
+		for _, name := range ncclPlaces {
+			if place.read(result.of[name]); !result.of[name].null() {
+				ratios = ratioOf(ratios, place.need("alg_bw"), place.need("bus_bw"))
+			}
+		}
+	})
+	factor := l.ncclFactor("", ratios)
+	results.entries(func(at value) {
+		result.read(at)
+		result.nccl(&place, &wrong, factor)
 	})
 	wrong.judge(l)
 	if v, ok := l.object(file.of["average_bus_bandwidth"]).number("bandwidth"); ok {
@@ -56,7 +69,7 @@ func (m members) ncclDevices() {
 }
 
 // nccl adds the results for one message size. place is a map that it reuses.
-func (m members) nccl(place *members, wrong *ncclWrong) {
+func (m members) nccl(place *members, wrong *ncclWrong, factor float64) {
 	size := m.need("size")
 	switch {
 	case size.Number < 0:
@@ -65,12 +78,12 @@ func (m members) nccl(place *members, wrong *ncclWrong) {
 		m.l.note("results of 0 bytes left out: they move no data")
 		return
 	}
-	for i, name := range []string{"out_of_place", "in_place"} {
+	for i, name := range ncclPlaces {
 		if m.of[name].null() {
 			continue
 		}
 		place.read(m.of[name])
-		m.l.collective("", size.Number, i == 1, func(j int) Value { return place.need([]string{"time", "alg_bw", "bus_bw"}[j]) })
+		m.l.collective("", size.Number, i == 1, factor, func(j int) Value { return place.need([]string{"time", "alg_bw", "bus_bw"}[j]) })
 		if n, ok := place.number("nwrong"); ok {
 			wrong.add(size.Number, n)
 		}

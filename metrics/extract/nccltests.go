@@ -46,7 +46,8 @@ type ncclTable struct {
 	places  [2]int // columns in which the results begin, out of place and in place
 	op      string // the collective, if the log names it
 	rows    []ncclRow
-	empty   int // number of rows of 0 bytes
+	empty   int     // number of rows of 0 bytes
+	factor  float64 // ratio of busbw to algbw; 0: unknown
 	wrong   ncclWrong
 }
 
@@ -80,8 +81,8 @@ func readNCCL(l *log, r io.Reader) {
 		return
 	}
 	t.from.note(l)
-	t.workers()
 	if !t.ended {
+		t.workers()
 		l.note("the line with the average is missing: the benchmark did not end, or the log was cut off")
 		t.figures()
 	}
@@ -155,6 +156,7 @@ func (t *ncclTable) end(ln line, m []string) {
 		t.l.note("the average bus bandwidth is under nine tenths of what NCCL_TESTS_MIN_BW asked for")
 	}
 	t.ended = true
+	t.workers()
 	t.figures()
 	if mean, n := t.mean(); n > 0 && math.Abs(v.Number-mean) > 0.1*mean+0.01 {
 		t.l.note("the average bus bandwidth is stated as %g GB/s (line %d), and the rows have %.4g on average: rows are missing, or a number is damaged", v.Number, ln.number, mean)
@@ -224,6 +226,15 @@ func (t *ncclTable) figures() {
 			l.note("rows differ in %s: the coordinate op says which", ncclKinds[i])
 		}
 	}
+	var ratios []float64
+	for _, row := range t.rows {
+		for _, from := range t.places {
+			if row.cells[from] != "N/A" {
+				ratios = ratioOf(ratios, l.parse(row.line, row.cells[from+1]), l.parse(row.line, row.cells[from+2]))
+			}
+		}
+	}
+	t.factor = l.ncclFactor(t.op, ratios)
 	for _, row := range t.rows {
 		op := t.op
 		for _, i := range differ {
@@ -245,7 +256,7 @@ func (t *ncclTable) figure(row ncclRow, op string, from int, inPlace bool) {
 	if cells[0] == "N/A" {
 		return
 	}
-	t.l.collective(op, row.size.Number, inPlace, func(j int) Value { return t.l.parse(row.line, cells[j]) })
+	t.l.collective(op, row.size.Number, inPlace, t.factor, func(j int) Value { return t.l.parse(row.line, cells[j]) })
 	if cells[3] == "N/A" {
 		return
 	}
@@ -290,35 +301,105 @@ func (w *ncclWrong) judge(l *log) {
 	}
 }
 
-// damaged limits the ratio between a row's bytes and its time multiplied by its bandwidth. Beyond
-// the limit, one of the three is wrong. Rounding, and collectives that leave out a rank, stay
-// below it.
-const damaged = 3
+// ncclFactors returns the ratios of bus bandwidth to algorithmic bandwidth that nccl-tests uses on
+// some ranks (see its doc/PERFORMANCE.md), of a collective, or of all if its name is not known.
+func ncclFactors(op string, ranks float64) []float64 {
+	part := (ranks - 1) / ranks
+	switch op {
+	case "all_reduce":
+		return []float64{2 * part}
+	case "all_gather", "reduce_scatter", "alltoall", "gather", "scatter", "hypercube":
+		return []float64{part}
+	case "broadcast", "reduce", "sendrecv":
+		return []float64{1}
+	}
+	return []float64{1, part, 2 * part}
+}
+
+// mostRanks limits the search for the number of ranks that a ratio fits.
+const mostRanks = 1 << 14
+
+// ncclFactor returns the ratio that the rows of a benchmark must have: the possible one that their
+// median fits. A log may list only the first rank of each process, so the number of ranks may be a
+// multiple of those listed. 0: unknown.
+func (l *log) ncclFactor(op string, ratios []float64) float64 {
+	median, err := reduceBy("median", ratios)
+	listed := l.res.Workers
+	if err != nil || listed == 0 {
+		return median
+	}
+	for n := listed; n <= mostRanks; n += listed {
+		for _, f := range ncclFactors(op, float64(n)) {
+			if math.Abs(median-f) > 0.01*f {
+				continue
+			}
+			if n > listed {
+				l.note("the log lists %s, and its busbw is %.4g times algbw, as on %d: its number of ranks may be wrong", number.Count(listed, "rank"), median, n)
+			}
+			return f
+		}
+	}
+	return ncclFactors(op, float64(listed))[0]
+}
+
+// ratioOf appends a row's ratio of bus bandwidth to algorithmic bandwidth, in GB/s with two
+// decimals, if these are large enough for it.
+func ratioOf(ratios []float64, alg, bus Value) []float64 {
+	if alg.Number > 0.5 && bus.Number > 0 {
+		ratios = append(ratios, bus.Number/alg.Number)
+	}
+	return ratios
+}
+
+// A bandwidth is a row's result with its rounding.
+type bandwidth struct {
+	time, alg, bus Value // µs, GB/s, GB/s
+	bytes          float64
+}
+
+// contradiction says why a row's figures cannot all be right; "" if they can. The first bandwidth
+// follows from bytes and time, the second is the first times factor; 0: unknown.
+func (b bandwidth) contradiction(factor float64) string {
+	const rounding = 0.006
+	t, alg, bus := b.time.Number, b.alg.Number, b.bus.Number
+	if t > 0 && alg > 0 && !within(t*alg*1e3, b.bytes, 1.1+0.01/t+rounding/alg) {
+		return fmt.Sprintf("%.4g µs at %.4g GB/s are not %.10g bytes: the time or the bandwidth is in another unit, or the row is damaged", t, alg, b.bytes)
+	}
+	if alg > 0 && bus > 0 && factor > 0 && math.Abs(bus-factor*alg) > 0.03*bus+rounding*(1+factor) {
+		return fmt.Sprintf("a busbw of %.4g GB/s is not %.4g times the algbw of %.4g GB/s", bus, factor, alg)
+	}
+	return ""
+}
 
 // collective adds the time (µs), algbw and busbw (GB/s) for one message size and placement.
-func (l *log) collective(op string, bytes float64, inPlace bool, cell func(int) Value) {
+func (l *log) collective(op string, bytes float64, inPlace bool, factor float64, cell func(int) Value) {
 	at := busbw.At(op, bytes, inPlace)
-	var stated [3]float64
+	b := bandwidth{time: cell(0), alg: cell(1), bus: cell(2), bytes: bytes}
+	if !l.isNew(op, bytes, inPlace) {
+		l.fail(b.time.Line, "a second row for %.10g bytes; one log is one benchmark: split it", bytes)
+	}
+	why := b.contradiction(factor)
+	if why != "" && !l.contradicts {
+		l.contradicts = true
+		l.note("line %d: %s", b.time.Line, why)
+	}
 	for j, f := range []struct {
 		name, unit string
 		scale      float64
-	}{{measure.Time, "s", 1e-6}, {measure.AlgBW, "B/s", 1e9}, {measure.BusBW, "B/s", 1e9}} {
-		v := cell(j)
-		if v.Number < 0 {
-			l.fail(v.Line, "%s is %g; want 0 or more", f.name, v.Number)
+		v          Value
+	}{{measure.Time, "s", 1e-6, b.time}, {measure.AlgBW, "B/s", 1e9, b.alg}, {measure.BusBW, "B/s", 1e9, b.bus}} {
+		if f.v.Number < 0 {
+			l.fail(f.v.Line, "%s is %g; want 0 or more", f.name, f.v.Number)
 		}
-		stated[j] = scaled(v.Number, f.scale)
-		if moved := stated[0] * stated[1]; j == 1 && moved > 0 && (moved > damaged*bytes || moved < bytes/damaged) {
-			l.note("line %d: %.4g s at %.4g B/s are not %.10g bytes: its time or its bandwidth is in another unit, or the row is damaged", v.Line, stated[0], stated[1], bytes)
-		}
-		if j == 0 && !l.isNew(op, bytes, inPlace) {
-			l.fail(v.Line, "a second row for %.10g bytes; one log is one benchmark: split it", bytes)
-		}
-		if v.Number == 0 {
+		if f.v.Number == 0 {
 			l.note("a %s of 0 is less than the log's digits show, and left out", f.name)
 			continue
 		}
-		l.add(metrics.Event{Figure: &metrics.Figure{Name: f.name, Value: scaled(v.Number, f.scale), Unit: f.unit, At: at}}, f.scale, v)
+		figure := metrics.Figure{Name: f.name, Value: scaled(f.v.Number, f.scale), Unit: f.unit, At: at}
+		if why != "" && (j == 2 || strings.Contains(why, "µs")) {
+			figure = l.contradicted(figure, "time, algbw and busbw of a row contradict each other")
+		}
+		l.add(metrics.Event{Figure: &figure}, f.scale, f.v)
 	}
 }
 

@@ -143,6 +143,22 @@ func (c *compiled) scope(r number.Reading, before, rest string) {
 	failScope(c.Name, number.Kind(said), "per "+said)
 }
 
+// shortRate matches abbreviations of rates that some programs print for one device and others for
+// all of them.
+var shortRate = regexp.MustCompile(`(?i)(?:^|[^\pL])(?:tps|wps)(?:[^\pL]|$)`)
+
+// unclearScope fails if the log names the rate of a run by such an abbreviation only.
+func (l *log) unclearScope(c *compiled, w *numberAt) {
+	if !c.ofAll() || c.ofRun || l.o.Workers == 1 {
+		return
+	}
+	for _, text := range []string{w.Unit, keyBefore.FindString(w.before())} {
+		if shortRate.MatchString(text) && !totalOf.MatchString(text) {
+			fail("it is unclear whether %s in %q is of one device, as torchtitan prints, or of all: set of = \"rank\" or of = \"run\"", strings.TrimRight(strings.TrimSpace(text), ":="), w.shown())
+		}
+	}
+}
+
 // failScope fails for a figure of one device or node where the pattern expects the run's. text is
 // how the log says it.
 func failScope(figure, per, text string) {

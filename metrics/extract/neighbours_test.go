@@ -43,6 +43,10 @@ func TestPatternNeighbours(t *testing.T) {
 		{with(rate, `= (?P<value>[\d.]+)`), "tput [M tokens/s] = 1.2", 1.2e6, ""},
 		{ofRank(with(images, `: (?P<value>[\d.]+)`)), "Total img/sec on 2 GPU(s): 162.4", 0, `set of = "run"`},
 		{Pattern{Name: "mem", Pattern: `: (?P<value>\d+)`, Unit: "B"}, "mem_mb: 12500", 1.25e10, "in MB, the unit in its name"},
+		{rate, "tput: 100 tps", 0, `set of = "rank" or of = "run"`},
+		{with(rate, `tps: (?P<value>[\d.]+)`), "tps: 100", 0, `set of = "rank" or of = "run"`},
+		{with(rate, `tps: (?P<value>[\d.]+)`), "total tps: 100", 100, ""},
+		{ofRank(with(rate, `tps: (?P<value>[\d.]+)`)), "tps: 100", 200, ""}, // 2 workers
 		{images, "[GPU0] 10 img/s\n[GPU1] 30 img/s", 0, `write of = "rank"`},
 		{ofRank(images), "[GPU0] 10 img/s\n[GPU1] 30 img/s", 40, ""},
 		{ofRank(images), "rank 0: 10 img/s\nrank 1: 30 img/s", 40, ""},
@@ -80,6 +84,55 @@ func TestPatternNeighbours(t *testing.T) {
 		}
 		if math.Abs(f.Value-c.want) > 1e-9*c.want || !strings.Contains(strings.Join(res.Notes, "; "), c.says) {
 			t.Errorf("%q: %v (%q), want %v and %q", c.log, f.Value, res.Notes, c.want, c.says)
+		}
+	}
+}
+
+// A field of its own may state the unit of a number. Values by hand.
+func TestPatternUnitInAField(t *testing.T) {
+	tput := Pattern{Name: "tokens_per_second", Pattern: `"throughput": \{?(?:"value": )?(?P<value>[\d.]+)`, Unit: "tokens/s", Per: "step"}
+	value := Pattern{Name: "tokens_per_second", Pattern: `"?value"?[:=] ?(?P<value>[\d.]+)`, Unit: "tokens/s", Per: "step"}
+	took := Pattern{Name: "train_seconds", Pattern: `value=(?P<value>[\d.]+)`, Unit: "s"}
+	for _, c := range []struct {
+		p    Pattern
+		log  string
+		want float64 // 0: an error
+		says string
+	}{
+		{tput, `{"step": 1, "throughput": 12.5, "throughput_unit": "ktok/s"}`, 12_500, ""},
+		{tput, `{"throughput_unit": "ktok/s", "step": 1, "throughput": 12.5}`, 12_500, ""},
+		{tput, `{"throughput": 12.5, "units": {"throughput": "Mtok/min", "lat": "ms"}}`, 12.5e6 / 60, ""},
+		{tput, `{"throughput": {"value": 12.5, "units": "ktok/s"}, "lat": {"value": 3, "units": "ms"}}`, 12_500, ""},
+		{tput, `{"throughput": 12.5, "lat": {"value": 3, "unit": "ms"}}`, 12.5, ""},
+		{tput, `{"throughput": 12.5, "unit": "node-3"}`, 12.5, ""}, // no unit of measurement
+		{tput, `{"throughput": 12.5, "latency": 3, "latency_unit": "ms"}`, 12.5, ""},
+		{tput, `{"throughput": 12.5, "x": 3, "y": 1, "unit": "ktok/s"}`, 0, `the line states the unit "ktok/s"`},
+		{tput, `{"throughput": 12.5, "throughput_unit": "tokens/s/GPU"}`, 0, `set of = "rank"`},
+		{tput, `{"throughput": 12.5, "throughput_unit": "ms"}`, 0, "in ms"},
+		{value, `{"metric": "tps", "value": 12.5, "step": 3, "unit": "ktok/s"}`, 12_500, ""},
+		{value, "{\n  \"name\": \"tps\",\n  \"value\": 12.5,\n  \"unit\": \"ktok/s\"\n}", 12_500, ""},
+		{value, "[\n  {\n    \"unit\": \"ktok/s\",\n    \"value\": 12.5\n  },\n  {\n    \"unit\": \"ms\",\n    \"lat\": 3\n  }\n]", 12_500, ""},
+		{took, "name=train value=12.5 unit=min", 750, ""},
+	} {
+		e, err := Patterns([]Pattern{c.p})
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := e.Extract(strings.NewReader(c.log+"\n"), Options{File: "x.log", Workers: 2})
+		if c.want == 0 {
+			if err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%q: %v, want %q", c.log, err, c.says)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%q: %v", c.log, err)
+			continue
+		}
+		for finding := range res.Findings() {
+			if f := finding.Event.Figure; math.Abs(f.Value-c.want) > 1e-9*c.want {
+				t.Errorf("%q: %g, want %g", c.log, f.Value, c.want)
+			}
 		}
 	}
 }

@@ -54,6 +54,15 @@ func TestPatternOfAPartOfANumber(t *testing.T) {
 		{`(?P<value>\d+) img`, "gpu-5 img", 5},
 		{`(?P<value>\d+) img`, "1e5 img", 0},
 		{`(?P<value>\d+) img`, "1,500 img", 0},
+		{`delta=-?(?P<value>[\d.]+)`, "delta=-3.5", 0},
+		{`delta=.(?P<value>[\d.]+)`, "delta=-3.5", 0},
+		{`delta=-(?P<value>[\d.]+)`, "delta=-3.5", 3.5}, // the expression spells out the sign
+		{`reward.*?(?P<value>[\d.]+)`, "reward = −0.25", 0},
+		{`rate.*(?P<value>[\d.]+)`, "rate 12.5", 0}, // takes only the 5
+		{`rate (?P<value>[\d.]+)e`, "rate 1.5e-4", 0},
+		{`^(?:[^,]*,){2}(?P<value>[\d.]+)`, "1,2,300", 300},
+		{`[ ,](?P<value>\d+)$`, "1,300", 300},
+		{`node-(?P<value>\d+)`, "node-5", 5},
 	} {
 		e, err := Patterns([]Pattern{{Name: "f", Pattern: c.pattern}})
 		if err != nil {

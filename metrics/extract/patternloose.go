@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"regexp/syntax"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/scalebench/scalebench/metrics/number"
 )
@@ -18,6 +19,24 @@ func (c *compiled) names(next byte) bool {
 	}
 	behind = strings.TrimPrefix(behind, `\`)
 	return behind != "" && behind[0] == next
+}
+
+// required matches the end of a group that must match, and commaClass a class with a comma.
+var (
+	required   = regexp.MustCompile(`\)(?:\+|\{[1-9]\d*\})?$`)
+	commaClass = regexp.MustCompile(`\[[^\]]*,[^\]]*\]\+?$`)
+)
+
+// spells reports whether the expression has the last character of the text before a group as a
+// literal directly before that group.
+func (c *compiled) spells(group int, before string) bool {
+	up, _, found := strings.Cut(c.re.String(), "<"+c.re.SubexpNames()[group]+">")
+	up = strings.TrimSuffix(strings.TrimSuffix(up, "P"), "(?")
+	if m := required.FindString(up); m != "" {
+		up = strings.TrimSuffix(up, m)
+	}
+	last, _ := utf8.DecodeLastRuneInString(before)
+	return found && (strings.HasSuffix(up, regexp.QuoteMeta(string(last))) || last == '-' && strings.HasSuffix(up, `\-`) || last == ',' && commaClass.MatchString(up))
 }
 
 // split returns the part of the expression up to the end of the group that matches the value, and
@@ -112,7 +131,7 @@ func (o *loose) find(c *compiled, text string, one *match) bool {
 // take checks one match of the loose expression and stores it in one if it is a number with a
 // known unit.
 func (o *loose) take(c *compiled, text string, m []int, one *match) bool {
-	if whole(text, m, o.value) != nil {
+	if c.whole(text, m, o.value) != nil {
 		return false
 	}
 	r, ok := number.Read(text[m[2*o.value]:])

@@ -37,7 +37,7 @@ func readPatterns(l *log, r io.Reader, patterns []*compiled) {
 	found := make([][]match, len(list))
 	lines := l.scan(r)
 	lines.whole = true // a pattern may match the prefixes of log collectors
-	lines.each(func(ln line) {
+	take := joined(func(ln line) {
 		for i, c := range list {
 			one, ok := l.match(c, ln)
 			if ok {
@@ -45,6 +45,10 @@ func readPatterns(l *log, r io.Reader, patterns []*compiled) {
 			}
 		}
 	})
+	lines.each(take)
+	for range 2 {
+		take(line{})
+	}
 	for i, c := range list {
 		all := l.otherUnits(c, found[i])
 		namedRanks(c, all)
@@ -84,7 +88,7 @@ func (l *log) match(c *compiled, ln line) (one match, ok bool) {
 		if g.group == c.elapsed {
 			of := compiled{Pattern: Pattern{Name: "elapsed", Unit: "s"}, re: c.re, value: g.group, unitAt: -1, declared: number.Unit{Base: "s", Scale: 1}, known: true}
 			err = try(func() { v.Number = l.quantity(&of, ln, m) })
-		} else if err = whole(ln.text, m, g.group); err == nil {
+		} else if err = c.whole(ln.text, m, g.group); err == nil {
 			v = l.parse(ln.number, ln.text[m[2*g.group]:m[2*g.group+1]])
 		}
 		if err != nil {

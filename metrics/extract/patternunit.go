@@ -15,7 +15,8 @@ var (
 	goesOn    = regexp.MustCompile(`^(?:[0-9]|\.[0-9]|[eE][-+]?[0-9])`)
 	commas    = regexp.MustCompile(`^,[0-9]+(?:[^0-9.,]|\.[0-9]|$)`)
 	fewDigits = regexp.MustCompile(`^[-+]?[0-9]{1,3}$`)
-	beganBy   = regexp.MustCompile(`(?:[0-9]|[0-9][.,]|[0-9][eE][-+]?|(?:^|[\s:=(])-)$`)
+	beganBy   = regexp.MustCompile(`(?:[0-9]|[0-9][.,]|[0-9][eE][-+]?|(?:^|[^\pL\pN)\]])[-−])$`)
+	exponent  = regexp.MustCompile(`^[eE][-+]?[0-9]`)
 	inClock   = regexp.MustCompile(`[0-9]:$`)
 	twoDigits = regexp.MustCompile(`^[0-9]{2}(?:\.[0-9]+)?$`)
 	around    = 32 // bytes of context on each side
@@ -26,16 +27,17 @@ func shown(text string, from, to int) string {
 	return text[max(0, from-around):from] + text[from:to] + text[to:min(len(text), to+around)]
 }
 
-// whole returns an error if the group matched only part of a number. Digits that the rest of the
-// expression matches are not an error.
-func whole(text string, m []int, group int) error {
+// whole returns an error if the group matched only part of a number. Digits after it that the rest
+// of the expression matches are not an error, nor is a character before it that the expression
+// spells out.
+func (c *compiled) whole(text string, m []int, group int) error {
 	from, to := m[2*group], m[2*group+1]
 	if from < 0 || from == to {
 		return nil
 	}
 	before, after := text[max(0, from-around):from], text[to:min(len(text), to+around)]
 	cut := to == m[1] && (goesOn.MatchString(after) || commas.MatchString(after) && fewDigits.MatchString(text[from:to])) ||
-		from == m[0] && text[from] != '-' && text[from] != '+' && beganBy.MatchString(before)
+		exponent.MatchString(after) || text[from] != '-' && text[from] != '+' && beganBy.MatchString(before) && !c.spells(group, before)
 	if !cut {
 		return nil
 	}
@@ -61,7 +63,7 @@ func (w *numberAt) shown() string  { return shown(w.ln.text, w.from, w.to) }
 // is taken from the text next to the number.
 func (l *log) quantity(c *compiled, ln line, m []int) float64 {
 	text, group := ln.text, c.value
-	if err := whole(text, m, group); err != nil {
+	if err := c.whole(text, m, group); err != nil {
 		r, ok := number.Read(text[m[2*group]:])
 		if !ok || !r.Clock || m[2*group] > m[0] && inClock.MatchString(text[:m[2*group]]) {
 			failIf(err)
@@ -119,12 +121,16 @@ func (l *log) withUnit(c *compiled, w *numberAt, m []int) float64 {
 	}
 	c.unitGroup(w.ln.text, m, &w.Reading)
 	l.neighbours(c, w.ln.text, w.from, &w.Reading)
+	if _, _, keyed := c.keyUnit(w.before()); c.unitAt < 0 && (w.Unit == "" || !w.Known && !w.Attached) && !keyed {
+		c.besideUnit(w)
+	}
 	located := func(f func()) {
 		if err := try(f); err != nil {
 			fail("%w: %q", err, w.shown())
 		}
 	}
 	located(func() { c.scope(w.Reading, w.before(), w.after()) })
+	l.unclearScope(c, w)
 	if end := w.from + len(w.Number); w.Unit != "" && !w.Known {
 		if w.Attached && w.Unit != c.Unit && c.loose == nil && !c.names(w.ln.text[end]) && end >= w.to {
 			fail("%q after the number in %q is not a known unit; let the expression match it, or a group (?P<unit>…)", w.Unit, w.shown())

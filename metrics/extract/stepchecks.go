@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
@@ -49,6 +50,10 @@ func (s *stepLog) betweenLines() (span, steps, median float64) {
 	return c.latest - c.alikeFrom, float64(c.last - c.alikeStep), must(reduceBy("median", c.alike))
 }
 
+// idle is the largest ratio of the time between lines to the stated step times that time between
+// steps, such as for loading data, may explain.
+const idle = 3
+
 // checkTimes compares the stated step times with the times of day. A step cannot take longer than
 // the time between two lines, but time may pass between steps.
 func (s *stepLog) checkTimes() {
@@ -57,8 +62,19 @@ func (s *stepLog) checkTimes() {
 	switch {
 	case steps == 0 || !(stated > 0):
 	case stated*steps > 1.1*span+2:
-		s.l.note("the log states %.4g s for a step, and its times of day give %.4g s: a step cannot take longer than the time between lines, so one of the two is wrong", stated, span/steps)
+		s.wrongTime = fmt.Sprintf("the log states %.4g s for a step, and its times of day give %.4g s: a step cannot take longer than the time between lines, so one of the two is wrong", stated, span/steps)
+	case span > clockSpan && median > idle*stated && median > 1:
+		s.wrongTime = fmt.Sprintf("by the times of day a step takes %.4g s, and the stated step time is %.4g s", median, stated)
 	case span > clockSpan && median > 1.5*stated && median > 1:
 		s.l.note("by the times of day a step takes %.4g s, and the stated step time is %.4g s: rates leave out the time between steps", median, stated)
 	}
+}
+
+// timed renames a figure that follows from the stated step times if the times of day contradict
+// them.
+func (s *stepLog) timed(f metrics.Figure) metrics.Figure {
+	if s.wrongTime != "" {
+		return s.l.contradicted(f, s.wrongTime)
+	}
+	return f
 }

@@ -26,10 +26,11 @@ func TestStatedStepsAgainstTheLog(t *testing.T) {
 	const none = " number of skipped iterations:   0 | number of nan iterations:   0 |"
 	for _, c := range []struct{ name, log, figure, note string }{
 		{"in agreement", megatronSteps(12, 5500, 5500*time.Millisecond, 128, none), "throughput", ""}, // 128 / 5.5 s
-		{"one line a minute", megatronSteps(12, 5500, time.Minute, 128, ""), "throughput", "by the times of day a step takes 60 s, and the stated step time is 5.5 s"},
+		{"one line a minute", megatronSteps(12, 5500, time.Minute, 128, ""), "stated_throughput", "by the times of day a step takes 60 s, and the stated step time is 5.5 s"},
+		{"time between steps", megatronSteps(12, 5500, 10*time.Second, 128, ""), "throughput", "by the times of day a step takes 10 s, and the stated step time is 5.5 s"},
 		{"times within rounding", megatronSteps(12, 1200, time.Second, 128, ""), "throughput", ""}, // 12 s against 10 s
-		{"too fast", megatronSteps(12, 5500, 3*time.Second, 128, ""), "throughput", "the log states 5.5 s for a step, and its times of day give 3 s"},
-		{"too fast, a short log", megatronSteps(12, 5500, time.Second, 128, ""), "throughput", "give 1 s"},
+		{"too fast", megatronSteps(12, 5500, 3*time.Second, 128, ""), "stated_throughput", "the log states 5.5 s for a step, and its times of day give 3 s"},
+		{"too fast, a short log", megatronSteps(12, 5500, time.Second, 128, ""), "stated_throughput", "give 1 s"},
 		{"too few lines", megatronSteps(5, 5500, time.Second, 128, ""), "throughput", ""},
 		{"another batch", megatronSteps(12, 5500, 5500*time.Millisecond, 512, ""), "stated_throughput", "the consumed samples grow by 512 a step, and the global batch is stated as 128"},
 		{"skipped", megatronSteps(12, 5500, 5500*time.Millisecond, 128, " number of skipped iterations:   1 |"), "throughput", "12 of 12 lines have iterations that were skipped"},

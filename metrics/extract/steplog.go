@@ -85,6 +85,7 @@ type stepLog struct {
 	counted        int                  // lines of steps that count
 	skipped        int                  // lines with iterations that were skipped or had no finite gradient
 	wrongBatch     string               // why the stated batch is wrong; "" if it is not
+	wrongTime      string               // why the stated step times are wrong; "" if they are not
 	undivided      string               // why the number of workers is not that of devices; "" if it is
 }
 

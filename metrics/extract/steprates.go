@@ -29,7 +29,7 @@ func (s *stepLog) finish() {
 		rated = true
 		f.Reduce = "median"
 		f.Note = strings.Join(slices.DeleteFunc([]string{f.Note, "the median over the log's lines, without " + s.leftOut()}, func(s string) bool { return s == "" }), "; ")
-		l.reduce(f, s.scale[f.Name], values)
+		l.reduce(s.timed(f), s.scale[f.Name], values)
 	}
 	if !rated {
 		why := "the log has nothing beyond " + s.leftOut() + ", in which programs compile and fill caches"
@@ -82,6 +82,8 @@ func (s *stepLog) over(f metrics.Figure, each float64) {
 	}
 	if s.wrongBatch != "" {
 		f = s.l.contradicted(f, s.wrongBatch)
+	} else {
+		f = s.timed(f)
 	}
 	s.l.add(metrics.Event{Figure: &f}, f.Value/median(seconds), seconds...)
 }
@@ -101,7 +103,7 @@ func (s *stepLog) deviceTokens() {
 	l, n, each := s.l, s.devices(), s.measured[tokensPerGPU]
 	s.utilisation(s.median(tokensPerGPU), func(f metrics.Figure, scale float64) {
 		f.Reduce = "median"
-		l.reduce(f, s.scale[tokensPerGPU]*scale, each)
+		l.reduce(s.timed(f), s.scale[tokensPerGPU]*scale, each)
 	})
 	switch {
 	case s.undivided != "":
@@ -116,7 +118,7 @@ func (s *stepLog) deviceTokens() {
 		taken = ", for which the workers are taken"
 	}
 	l.note("%s is a device's rate times the number of devices%s, not a measured aggregate", tokensPerSecond, taken)
-	l.reduce(metrics.Figure{Name: tokensPerSecond, Unit: "tokens/s", Better: "higher", Reduce: "median", Note: "a device's rate times the number of devices"}, s.scale[tokensPerGPU]*n, each)
+	l.reduce(s.timed(metrics.Figure{Name: tokensPerSecond, Unit: "tokens/s", Better: "higher", Reduce: "median", Note: "a device's rate times the number of devices"}), s.scale[tokensPerGPU]*n, each)
 }
 
 // stepTokensRate adds the tokens/s of all devices and of one device, computed from the tokens per
@@ -144,6 +146,8 @@ func (s *stepLog) statedSamples(seconds []Value) {
 	stated, own := median(s.samples), s.batch.Number/s.median(stepSeconds)
 	if len(seconds) > 0 && s.batch.Line > 0 && !within(stated, own, sameValue) {
 		f = s.l.contradicted(f, fmt.Sprintf("it states %.4g samples/s; its batch of %g over the time of a step is %.4g", stated, s.batch.Number, own))
+	} else {
+		f = s.timed(f)
 	}
 	s.l.reduce(f, 1, s.samples)
 }

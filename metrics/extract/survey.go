@@ -87,7 +87,7 @@ func (t *table) survey(columns map[string]Column) *survey {
 	s.copies()
 	s.join()
 	s.failures()
-	for _, check := range []func(){s.parts, s.settings, s.moments, s.unitColumns, s.contradictions, s.batches, s.shapes, s.impossible} {
+	for _, check := range []func(){s.parts, s.settings, s.moments, s.unitColumns, s.contradictions, s.batches, s.shapes, s.devices, s.impossible} {
 		if err := try(check); err != nil {
 			s.problems = append(s.problems, err)
 		}

@@ -3,6 +3,7 @@ package extract
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -31,8 +32,12 @@ type tableFormat struct {
 	needs       string   // names what is missing in a file without accuracy and rate, for the error
 }
 
-// ofDevice matches the endings of names of columns with the rate of one device.
+// ofDevice is the ending of names of columns with the rate of one device. The separator may be |.
 const ofDevice = "device/samples_per_sec"
+
+func isDeviceRate(name string) bool {
+	return strings.HasSuffix(strings.ReplaceAll(name, "|", "/"), ofDevice)
+}
 
 // A tableRun is the parser's state while it reads one file.
 type tableRun struct {
@@ -54,16 +59,21 @@ func (f *tableFormat) read(l *log, r io.Reader) {
 		l.fail(1, "no column %s; the format has it first. The file has %s", f.epoch, t.names())
 	}
 	run := &tableRun{table: t, format: f, before: -1}
+	rates := slices.Clone(f.rate)
+	if slices.ContainsFunc(rates, func(name string) bool { _, has := t.at[name]; return has && !isDeviceRate(name) }) {
+		rates = slices.DeleteFunc(rates, isDeviceRate)
+	}
 	for _, c := range []struct {
 		ours  string
 		names []string
 		into  *string
-	}{{"accuracy", f.accuracy, &run.accuracy}, {"throughput", f.rate, &run.rated}, {"elapsed", f.seconds, &run.seconds}} {
+	}{{"accuracy", f.accuracy, &run.accuracy}, {"throughput", rates, &run.rated}, {"elapsed", f.seconds, &run.seconds}} {
 		*c.into = t.column(c.ours, c.names...)
 	}
 	if run.accuracy == "" && run.rated == "" {
 		l.note(f.needs, t.names())
 	}
+	run.unread()
 	for row := range t.rows {
 		run.row(row)
 	}
@@ -72,6 +82,22 @@ func (f *tableFormat) read(l *log, r io.Reader) {
 	}
 	run.rate()
 }
+
+// unread adds a note that names columns with rates if none is read.
+func (t *tableRun) unread() {
+	var rates []string
+	for _, name := range t.ordered() {
+		if h := headingOf(name); t.rated == "" && (len(h.dims) > 0 && strings.HasSuffix(h.dims[0].base, "/s") && !h.dims[0].each || rateNames.MatchString(name)) {
+			rates = append(rates, name)
+		}
+	}
+	if len(rates) > 0 {
+		t.l.note("no rate is read; columns %s seem to have one: write %s for samples/s of all devices", listed(rates), mapping("throughput", "COLUMN", ""))
+	}
+}
+
+// rateNames matches names of columns with rates that state no unit.
+var rateNames = regexp.MustCompile(`(?i)throughput|(?:^|[^a-z])(?:tps|ips|sps|wps|speed|mfu|flops)(?:[^a-z]|$)`)
 
 func (t *tableRun) row(row int) {
 	e := metrics.Evaluation{}
@@ -148,7 +174,7 @@ func (t *tableRun) rate() {
 		return
 	}
 	scale, note := 1.0, t.format.rateNote
-	if strings.HasSuffix(t.rated, ofDevice) {
+	if isDeviceRate(t.rated) {
 		n := l.o.Workers
 		if n == 0 {
 			l.fail(0, "column %s is the rate of one device; give the number of workers", t.rated)

@@ -55,6 +55,7 @@ func (s *hfState) steps(top members) {
 		return
 	}
 	epoch, _ := top.number("epoch")
+	s.timed.done = done.Number
 	if total.Number >= 1 {
 		s.timed.progress(done.Number, total.Number, epoch.Number)
 	}
@@ -93,5 +94,8 @@ func (s *hfState) entry(m members) {
 		s.l.fail(v.Line, "a second train_runtime. One file is one run")
 	}
 	s.ended = true
+	if step.Number > 0 {
+		s.timed.done = step.Number
+	}
 	s.timed.summary(s.l, v.Line, m.number)
 }

@@ -55,6 +55,11 @@ func TestNCCLVariants(t *testing.T) {
 		{name: "bandwidth below what was asked for", text: eight + head + units + row + "\n# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 30.58 FAILED\n#\n", want: right, says: "nine tenths"},
 		{name: "only in place", text: eight + head + units + "     1048576        262144     float     sum      -1                                     60.00   17.48   30.58       0\n" + end, refused: "damaged"},
 		{name: "another number of ranks than given", text: plain, o: Options{Workers: 4}, want: right, says: "the log reports 8 ranks, the run has 4 workers"},
+		// On eight ranks the factors are 1, 7/8 and 14/8. 26.22 / 17.48 is 1.5.
+		{name: "a busbw that is no collective's", text: eight + head + units + row + "\n" + strings.NewReplacer("1048576", "1048580").Replace(row) + "\n" + strings.NewReplacer("1048576", "1048592", "30.58", "26.22").Replace(row) + "\n" + end, want: append(right, " stated_busbw 26220000000 B/s "), says: "a busbw of 26.22 GB/s is not 1.75 times the algbw of 17.48 GB/s"},
+		{name: "a busbw of fewer ranks", text: eight + head + units + strings.ReplaceAll(row, "30.58", "26.22") + "\n" + end, want: []string{" stated_busbw 26220000000 B/s "}, says: "the algbw of 17.48 GB/s"},
+		{name: "a busbw of another collective", text: eight + "# Collective test starting: all_gather_perf\n" + head + units + row + "\n" + end, want: []string{" stated_busbw 30580000000 B/s "}, says: "is not 0.875 times the algbw"},
+		{name: "one rank of each process", text: ranks(2, form) + head + units + row + "\n" + end, want: right, says: "the log lists 2 ranks, and its busbw is 1.749 times algbw, as on 8"},
 		{name: "large times", text: eight + head + units + "  1073741824     268435456     float     sum      -1  1.2e+06    0.89    1.57       0  1.2e+06    0.89    1.57       0\n" + end, want: []string{" time 1.2 s "}},
 	})
 }

@@ -182,14 +182,26 @@ func TestTableVariants(t *testing.T) {
 		{name: "time in minutes", text: light + "0,9,100,1000,0.1667,\n0,19,100,2000,0.3333,\n", o: Options{Workers: 4}, want: []string{" stated_throughput 400 "}},
 		{name: "an accuracy in percent", text: light + "0,9,,,,60\n", refused: "want a fraction"},
 		{name: "an unknown name", text: "epoch,step,valid_top1\n0,9,0.6\n", refused: "nothing found"},
-		{name: "both rates", text: "epoch,step,train/device/samples_per_sec,train/samples_per_sec\n0,9,100,400\n", o: Options{Workers: 4}, want: []string{" throughput 400 samples/s "}, says: "device/samples_per_sec"},
+		{name: "both rates", text: "epoch,step,train/device/samples_per_sec,train/samples_per_sec\n0,9,100,400\n", o: Options{Workers: 4}, want: []string{" throughput 400 samples/s "}},
+		{name: "bars everywhere", text: strings.NewReplacer("train/", "train|", "device/", "device|").Replace(light) + "0,9,100,1000,10,\n0,19,100,2000,20,\n", o: Options{Workers: 4}, want: []string{" throughput 400 "}},
+		{name: "a rate of tokens", text: "epoch,step,tokens_per_sec,val_acc\n0,9,12000,0.6\n", want: []string{"accuracy 0.6 "}, says: `no rate is read; columns "tokens_per_sec"`},
+		{name: "a rate without a unit", text: "epoch,step,throughput,val_acc\n0,9,12000,0.6\n", want: []string{"accuracy 0.6 "}, says: `no rate is read; columns "throughput"`},
 		{name: "semicolons", text: strings.ReplaceAll(light+"0,9,100,1000,10,\n", ",", ";"), refused: "nothing found"},
 	})
 	llama := func(steps int, clock string, tokens int) string {
-		return fmt.Sprintf(`{"current_steps": %d, "total_steps": 45, "loss": 1.25, "lr": 5e-05, "epoch": 0.6, "percentage": 22.22, "elapsed_time": "%s", "throughput": 3076.92, "total_tokens": %d}`, steps, clock, tokens) + "\n"
+		return fmt.Sprintf(`{"current_steps": %d, "total_steps": 45, "loss": 1.25, "lr": 5e-05, "epoch": 0.6, "percentage": 22.22, "elapsed_time": "%s", "total_tokens": %d}`, steps, clock, tokens) + "\n"
 	}
 	right := []string{" tokens_per_second 4000 tokens/s ", " step_seconds 4 s "}
+	// LLaMA-Factory divides all tokens by the time since the start: 480000 / 120 s are 4000.
+	rated := func(rate string) string {
+		text := llama(10, "0:01:20", 320000) + llama(20, "0:02:00", 480000)
+		return strings.ReplaceAll(text, `"total_tokens"`, `"throughput": `+rate+`, "total_tokens"`)
+	}
 	runVariants(t, "llama-factory", []variant{
+		{name: "a rate that agrees", text: rated("4000.0"), want: right},
+		{name: "a rate that its tokens contradict", text: rated("400.0"), want: []string{" stated_tokens_per_second 4000 ", " stated_step_seconds 4 "}, says: "states 400 tokens/s, and its 320000 tokens in 80 s are 4000"},
+		// 10 steps and 160000 tokens in 40 s after the restart.
+		{name: "a clock that starts again", text: llama(10, "0:00:40", 160000) + llama(20, "0:01:20", 320000) + llama(30, "0:00:50", 480000) + llama(40, "0:01:30", 640000), want: right, says: "the time goes back in line 3: a restart"},
 		{name: "LLaMA-Factory as it is", text: llama(10, "0:01:00", 200000) + llama(20, "0:01:40", 360000), want: right},
 		{name: "one step apart", text: llama(10, "0:01:00", 200000) + llama(11, "0:01:40", 240000), want: []string{" step_seconds 40 s ±1 ", " tokens_per_second 1000 tokens/s ±25 "}},
 		{name: "two seconds apart", text: llama(10, "0:01:00", 200000) + llama(20, "0:01:02", 240000), want: []string{" step_seconds 0.2 s ±0.1 "}},
