@@ -20,7 +20,7 @@ func TestHeadings(t *testing.T) {
 		"time (wall)": {no, 0, ""}, "time": {no, 0, ""}, "GPUs": {no, 0, ""}, "p95": {no, 0, ""}, "train_time": {no, 0, ""}, "top1": {no, 0, ""},
 		"img/s": {"samples/s", 1, ""}, "images/sec": {"samples/s", 1, ""}, "img_s": {"samples/s", 1, ""}, "images_per_second": {"samples/s", 1, ""},
 		"imagesPerSec": {"samples/s", 1, ""}, "samplespersec": {"samples/s", 1, ""}, "rate (img/s)": {"samples/s", 1, ""}, "img/s (batch 32)": {"samples/s", 1, ""},
-		"kimg/s": {"samples/s", 1e3, ""}, "rate (k img/s)": {"samples/s", 1e3, ""}, "thousand images per second": {"samples/s", 1e3, ""},
+		"kimg/s": {"samples/s", 1e3, ""}, "B tokens/s": {"tokens/s", 1e9, ""}, "rate (k img/s)": {"samples/s", 1e3, ""}, "thousand images per second": {"samples/s", 1e3, ""},
 		"images_per_hour": {"samples/s", 1. / 3600, ""}, "img/min": {"samples/s", 1. / 60, ""}, "fps": {"samples/s", 1, ""},
 		"img/sec/GPU": {"samples/s", 1, number.PerDevice}, "img/sec per GPU": {"samples/s", 1, number.PerDevice}, "images/sec/GPU": {"samples/s", 1, number.PerDevice},
 		"img/s (per GPU)": {"samples/s", 1, number.PerDevice}, "Throughput per GPU (img/s)": {"samples/s", 1, number.PerDevice}, "img_s_gpu": {"samples/s", 1, number.PerDevice},

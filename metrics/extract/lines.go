@@ -27,8 +27,9 @@ type line struct {
 	source string // rank that wrote it, from the launcher's prefix: "0"; "" without a prefix
 	stamp  string // prefix that a log collector added, with the time of day; "" without one
 	text   string
-	before string // for a member of a JSON object, the two lines before it; else ""
-	after  string // the two lines after it
+	before string      // for a member of a JSON object, the two lines before it; else ""
+	after  string      // the two lines after it
+	head   *columnHead // for patterns, the latest line that names columns
 }
 
 // scanner splits a log into lines. It drops a last line without a newline, because its last

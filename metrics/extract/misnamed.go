@@ -14,9 +14,11 @@ import (
 // These patterns match names of columns that are computed from a figure and are not the figure.
 var (
 	spreadName = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:std|stdev|stddev|sd|sem|std_?err|stderr|variance|var|cv|iqr|deviation|uncertainty|ci ?\d*|confidence)(?:[^a-z]|$)`)
-	ratioName  = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:speed[-_ ]?up|relative|rel|normali[sz]ed|efficiency|ratio|scaling[-_ ]factor|improvement|gain)(?:[^a-z]|$)`)
+	ratioName  = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:speed[-_ ]?up|relative|rel|normali[sz]ed|efficiency|ratio|scaling[-_ ]factor|improvement|gain|delta|diff|difference|change)(?:[^a-z]|$)|Δ`)
+	otherRun   = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:prev|previous)(?:[^a-z]|$)`)
+	ofOneUser  = regexp.MustCompile(`(?i)(?:per|/)[ _-]?(?:user|client|stream)s?(?:[^a-z]|$)`)
 	priceName  = regexp.MustCompile(`(?i)[$€£]|(?:^|[^a-z])(?:cost|price|usd|eur)(?:[^a-z]|$)`)
-	idealName  = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:ideal|linear|theoretical|expected|projected|extrapolated|predicted)(?:[^a-z]|$)`)
+	idealName  = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:ideal|linear|theoretical|expected|projected|extrapolated|predicted|target|goal|nominal)(?:[^a-z]|$)`)
 	logName    = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:log(?:2|10|e)?|ln) ?\(|(?:^|[^a-z])log(?:2|10)(?:[^a-z0-9]|$)|^(?:log|ln)[ _]`)
 	// multiplied matches a factor: "k" and "x1000" in brackets, and "x1000" elsewhere.
 	multiplied = regexp.MustCompile(`[(\[{] ?(?:in )?(?:[x×*] ?)?([kKMG]|[tT]housands?|[mM]illions?|[bB]illions?|1[, ]?000(?:[, ]?000)*|1[eE][369]|10\^?[369³⁶⁹]) ?[)\]}]|(?:^|[ _])[x×*] ?(1[, ]?000(?:[, ]?000)*|1[eE][369]|10\^?[369³⁶⁹])(?:[ _]|$)`)
@@ -73,7 +75,13 @@ func computedFrom(name, base string) string {
 	case logName.MatchString(name):
 		return "a logarithm"
 	case base != "" && ratioName.MatchString(name):
-		return "a ratio to another run"
+		return "a ratio to another run or a difference"
+	case strings.HasSuffix(base, "/s") && strings.HasSuffix(strings.TrimRight(name, ")] =:"), "%"):
+		return "a percentage"
+	case strings.HasSuffix(base, "/s") && otherRun.MatchString(name):
+		return "that of another run"
+	case strings.HasSuffix(base, "/s") && ofOneUser.MatchString(name):
+		return "the rate of one user"
 	case base != "" && priceName.MatchString(name):
 		return "a cost"
 	case base != "" && idealName.MatchString(name):

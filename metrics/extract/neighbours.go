@@ -145,7 +145,7 @@ func (c *compiled) scope(r number.Reading, before, rest string) {
 
 // shortRate matches abbreviations of rates that some programs print for one device and others for
 // all of them.
-var shortRate = regexp.MustCompile(`(?i)(?:^|[^\pL])(?:tps|wps)(?:[^\pL]|$)`)
+var shortRate = regexp.MustCompile(`(?i)(?:^|[^\pL])(?:tps|wps|ips)(?:[^\pL]|$)`)
 
 // unclearScope fails if the log names the rate of a run by such an abbreviation only.
 func (l *log) unclearScope(c *compiled, w *numberAt) {
@@ -170,10 +170,28 @@ func failScope(figure, per, text string) {
 	}
 }
 
-// keyUnit returns the unit in the name that precedes a number in the log, as in "time_ms=".
-func (c *compiled) keyUnit(before string) (u number.Unit, text string, ok bool) {
+// keyUnit returns the unit in the name of a number in the log: before it, as in "time_ms=", or at the
+// head of its column.
+func (c *compiled) keyUnit(ln line, before string) (u number.Unit, text string, ok bool) {
+	if name := ln.head.of(ln.text, len(before)); name != "" {
+		for _, d := range headingOf(name).dims {
+			if d.base == c.declared.Base && d.base != "" && !d.steps && !d.each {
+				return number.Unit{Base: d.base, Scale: d.scale, Per: d.per}, name, true
+			}
+		}
+		for _, word := range strings.FieldsFunc(name, func(r rune) bool { return strings.ContainsRune(" ()[]", r) }) {
+			if u, ok := number.ParseUnit(word); ok && u.Base == c.declared.Base && u.Base != "" && !u.Inverse {
+				return u, name, true
+			}
+		}
+	}
 	if u, text, ok = number.KeyUnit(before); ok && (u.Base == c.declared.Base || u.IsRate() || u.Base == "s" && c.declared.Inverse) {
 		return u, text, true
+	}
+	if m := unitOfList.FindStringSubmatch(before); m != nil {
+		if u, ok := number.ParseUnit(m[1]); ok && u.Base == c.declared.Base && u.Base != "" {
+			return u, m[1], true
+		}
 	}
 	if m := bytesKey.FindStringSubmatch(before); m != nil && c.declared.Base == "B" {
 		name := strings.ToUpper(m[1]) + strings.ToLower(m[2]) + "B"
@@ -187,6 +205,9 @@ func (c *compiled) keyUnit(before string) (u number.Unit, text string, ok bool) 
 	}
 	return number.Unit{Base: h.dims[0].base, Scale: h.dims[0].scale, Per: h.dims[0].per}, name, true
 }
+
+// unitOfList matches a unit before a list of fields, as in "lat (usec): min=82, avg=304.8".
+var unitOfList = regexp.MustCompile(`[(\[]\s*([^()\[\]]{1,16}?)\s*[)\]]\s*:\s*(?:[\pL\d_.%]+\s*=\s*[^=,;]*[,;]\s*)*[\pL\d_.%]+\s*=\s*$`)
 
 var rankName = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:rank|gpu|cuda|worker|device|proc(?:ess)?)[ :=_#-]{0,2}(\d{1,5})(?:\D|$)`)
 

@@ -47,6 +47,8 @@ func TestPatternNeighbours(t *testing.T) {
 		{with(rate, `tps: (?P<value>[\d.]+)`), "tps: 100", 0, `set of = "rank" or of = "run"`},
 		{with(rate, `tps: (?P<value>[\d.]+)`), "total tps: 100", 100, ""},
 		{ofRank(with(rate, `tps: (?P<value>[\d.]+)`)), "tps: 100", 200, ""}, // 2 workers
+		{with(rate, `ips: (?P<value>[\d.]+)`), "ips: 100 tokens/s", 0, `set of = "rank" or of = "run"`},
+		{with(rate, `user\): (?P<value>[\d.]+)`), "tput (tokens/sec/user): 2.05", 0, "the rate of one user"},
 		{images, "[GPU0] 10 img/s\n[GPU1] 30 img/s", 0, `write of = "rank"`},
 		{ofRank(images), "[GPU0] 10 img/s\n[GPU1] 30 img/s", 40, ""},
 		{ofRank(images), "rank 0: 10 img/s\nrank 1: 30 img/s", 40, ""},
@@ -135,6 +137,61 @@ func TestPatternUnitInAField(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The unit may stand at the head of a column or of a list. The texts are those of OSU's benchmarks,
+// IOR, HPL, STREAM and fio; the values are by hand.
+func TestPatternUnitAtTheHead(t *testing.T) {
+	const osu = "# OSU MPI Allreduce Latency Test v7.2\n# Size       Avg Latency(us)   Min Latency(us)   Max Latency(us)  Iterations\n4                       2.10              1.90              2.30        1000\n1048576               310.55            300.10            320.70         100\n"
+	const ior = "access    bw(MiB/s)  IOPS       Latency(s)  block(KiB) xfer(KiB)\n------    ---------  ----       ----------  ---------- ---------\nwrite     1000.50    1001.1     0.10        1048576    1024.00\n"
+	const hpl = "T/V                N    NB     P     Q               Time                 Gflops\n-----------\nWR11C2R4      100000   232     4     4             312.45             2.1338e+03\n"
+	const stream = "Function    Best Rate MB/s  Avg time     Min time     Max time\nCopy:          185000.1     0.008700     0.008649     0.008790\nTriad:         172345.6     0.014000     0.013925     0.014100\n"
+	const fio = "    clat (usec): min=80, max=9000, avg=302.51, stdev=120.2\n     lat (usec): min=82, max=9001, avg=304.80, stdev=120.4\n"
+	const bar = " 1.25G 640: 100%|##| 100/100 [00:25<00:00,  4.00it/s]\n 4.52G 640: 100%|##| 100/100 [01:40<00:00,  2.00s/it]\n"
+	for _, c := range []struct {
+		log, pattern, unit string
+		want               float64
+	}{
+		{osu, `^1048576 +(?P<value>[\d.]+)`, "s", 310.55e-6},
+		{osu, `^1048576 +(?P<value>[\d.]+)`, "us", 310.55e-6},
+		{osu, `^1048576 .* (?P<value>\d+)$`, "", 100}, // iterations, without a unit
+		{ior, `^write +(?P<value>[\d.]+)`, "B/s", 1000.5 * (1 << 20)},
+		{ior, `^write +\S+ +\S+ +(?P<value>[\d.]+)`, "s", 0.1},
+		{hpl, `^WR.* (?P<value>\S+)$`, "FLOP/s", 2.1338e12},
+		{hpl, `^WR.* (?P<value>\S+) +\S+$`, "s", 312.45},
+		{stream, `Triad: +(?P<value>[\d.]+)`, "B/s", 172345.6e6},
+		{"| model | test | kt/s |\n|--|--|--|\n| 7B | pp512 | 5.5 |\n", `pp512 \| (?P<value>[\d.]+)`, "t/s", 5.5}, // t may be tons
+		{fio, ` lat \(usec\): .*avg=(?P<value>[\d.]+)`, "s", 304.8e-6},
+		{fio, `clat.*min=(?P<value>[\d.]+)`, "s", 80e-6},
+		{bar, `(?P<value>[\d.]+)it/s`, "it/s", (4*8 + 0.5*8) / 2}, // 8 samples a step; the memory of the second line is no rate
+	} {
+		name := "x"
+		if c.unit == "it/s" {
+			name = "throughput"
+		}
+		e, err := Patterns([]Pattern{{Name: name, Pattern: c.pattern, Unit: c.unit, Per: "step", Reduce: "mean"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := e.Extract(strings.NewReader(c.log), Options{File: "x.log", Workers: 1, WorkerBatch: 8})
+		if err != nil {
+			t.Errorf("%s: %v", c.pattern, err)
+			continue
+		}
+		for finding := range res.Findings() {
+			if f := finding.Event.Figure; math.Abs(f.Value*scaleOf(f.Unit)-c.want) > 1e-9*c.want {
+				t.Errorf("%s in %q: %g %s, want %g", c.pattern, c.unit, f.Value, f.Unit, c.want)
+			}
+		}
+	}
+}
+
+// scaleOf returns the factor from a unit to its base unit.
+func scaleOf(name string) float64 {
+	if u, ok := unitNamed(name); ok {
+		return u.scale
+	}
+	return 1
 }
 
 // A line that summarises a training is not an epoch.

@@ -32,7 +32,7 @@ var roles = words(map[string]string{
 	string(rolePart):      "rank endpoint url path route method operation api localrank",
 	string(roleID):        "run id seed repeat rep trial index idx no nr row note notes comment comments remark job jobid name user owner time timestamp started start end ended hour host hostname",
 	string(roleUnit):      "unit units",
-	string(roleStatistic): "stat statistic statistics aggregation agg",
+	string(roleStatistic): "stat statistic statistics aggregation agg metric metrics measure quantity kpi",
 })
 
 // roleOf returns the role of the last word in the name that has a role.

@@ -140,7 +140,7 @@ func (o *loose) take(c *compiled, text string, m []int, one *match) bool {
 		return false
 	}
 	x, ok := u.In(c.declared, r.Value)
-	if !ok || !finite(x) || u.Per != c.declared.Per || math.Abs(x) > largestNumber {
+	if !ok || u.Bare && u.Base == "" || !finite(x) || u.Per != c.declared.Per || math.Abs(x) > largestNumber {
 		return false
 	}
 	one.v.Number, one.other, one.place = x, text[m[2*o.unit]:m[2*o.unit+1]], place(text[:m[2*o.value]])

@@ -37,7 +37,10 @@ func readPatterns(l *log, r io.Reader, patterns []*compiled) {
 	found := make([][]match, len(list))
 	lines := l.scan(r)
 	lines.whole = true // a pattern may match the prefixes of log collectors
+	head := columnHead{}
 	take := joined(func(ln line) {
+		head.see(ln.text)
+		ln.head = &head
 		for i, c := range list {
 			one, ok := l.match(c, ln)
 			if ok {

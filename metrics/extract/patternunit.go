@@ -121,7 +121,7 @@ func (l *log) withUnit(c *compiled, w *numberAt, m []int) float64 {
 	}
 	c.unitGroup(w.ln.text, m, &w.Reading)
 	l.neighbours(c, w.ln.text, w.from, &w.Reading)
-	if _, _, keyed := c.keyUnit(w.before()); c.unitAt < 0 && (w.Unit == "" || !w.Known && !w.Attached) && !keyed {
+	if _, _, keyed := c.keyUnit(w.ln, w.before()); c.unitAt < 0 && (w.Unit == "" || !w.Known && !w.Attached) && !keyed {
 		c.besideUnit(w)
 	}
 	located := func(f func()) {
@@ -138,7 +138,7 @@ func (l *log) withUnit(c *compiled, w *numberAt, m []int) float64 {
 		w.Unit = ""
 	}
 	var x float64
-	located(func() { x = l.converted(c, w.Reading, w.before()) })
+	located(func() { x = l.converted(c, w.Reading, w.ln, w.before()) })
 	return x
 }
 
@@ -161,8 +161,8 @@ func (c *compiled) unitGroup(text string, m []int, r *number.Reading) {
 
 // converted returns a number in the pattern's unit. before is the text before the number, which
 // may state a unit.
-func (l *log) converted(c *compiled, r number.Reading, before string) float64 {
-	own, name, keyed := c.keyUnit(before)
+func (l *log) converted(c *compiled, r number.Reading, ln line, before string) float64 {
+	own, name, keyed := c.keyUnit(ln, before)
 	keyed = keyed && c.unitAt < 0
 	says := r.Unit != ""
 	per := ""

@@ -240,7 +240,11 @@ func numeratorOf(list []string, inName bool) numerator {
 		return numerator{base: before.base, seconds: by}
 	}
 	n := countable(at(1), inName)
-	if prefix := Prefix(at(2)); prefix > 0 && n.base != "" {
+	prefix := Prefix(at(2))
+	if inName && at(2) == "B" {
+		prefix = 1e9 // "B tokens/day"
+	}
+	if prefix > 0 && n.base != "" {
 		n.scale *= prefix // "k img"
 	}
 	return n
