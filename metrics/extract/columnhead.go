@@ -7,9 +7,18 @@ import (
 
 // A columnHead is the latest line of a log that names the columns of a table with spaces, such as
 // the tables of OSU's benchmarks, IOR, HPL and STREAM. Only such a line states the units.
-type columnHead struct{ text string }
+type columnHead struct{ text, stated string }
+
+// unit returns the unit that a line of its own states, as in "# unit: ktok/s"; "" without one.
+func (h *columnHead) unit() string {
+	if h == nil {
+		return ""
+	}
+	return h.stated
+}
 
 var (
+	unitLine = regexp.MustCompile(`(?i)^[^\pL]*(?:all )?units?[^\pL:=]*[:=]\s*([\pLµ%/_ ]+)$`)
 	withUnit = regexp.MustCompile(`(?i)[(\[][^()\[\]]{1,12}[)\]]|[a-z]/s(?:ec)?\b|flops?\b`)
 	numeric  = regexp.MustCompile(`^[-+]?\.?\d`)
 	// splits separate columns.
@@ -18,6 +27,9 @@ var (
 
 // see records a line if it names columns with units.
 func (h *columnHead) see(text string) {
+	if m := unitLine.FindStringSubmatch(text); m != nil {
+		h.stated = strings.TrimSpace(m[1])
+	}
 	if text == "" || numeric.MatchString(text) || !withUnit.MatchString(text) || strings.Contains(text, "=") {
 		return
 	}

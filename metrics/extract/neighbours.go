@@ -91,6 +91,7 @@ func (l *log) neighbours(c *compiled, text string, from int, r *number.Reading) 
 	if c.declared.IsRate() && !c.declared.Inverse && countIn.MatchString(rest) {
 		fail("%q is a count over a time in %q, and %s is in %s; let the program print the rate", r.Number, shown(text, from, end), c.Name, c.Unit)
 	}
+	c.sharedUnit(rest, r)
 	if rest == "" || c.names(rest[0]) {
 		return
 	}
@@ -114,10 +115,41 @@ func (l *log) neighbours(c *compiled, text string, from int, r *number.Reading) 
 	}
 }
 
+var (
+	// moreNumbers matches further numbers of a list, and what stands in brackets after a number.
+	moreNumbers = regexp.MustCompile(`^(?:(?: ?/ ?[-+]?\d[\d.]*)*(?: ?/ ?)|(?: ?, ?[-+]?\d[\d.]*)+(?: ?, ?))([-+]?\d[\d.]*.*)$`)
+	bracketed   = regexp.MustCompile(`^\s*(?:\[[^\]]*\]|\([^)]*\d[^)]*\))\s*([a-zA-Zµ%][a-zA-Zµ/ ]*)`)
+	inThousands = regexp.MustCompile(`(?i)^\s*[\[(]?(?:in )?(?:thousands?|millions?|billions?)(?:[^a-z]|$)`)
+	ofOneDevice = regexp.MustCompile(`(?i)(?:^|[^\pL\d])((?:single|one|1|each|each of \d+)[-_ ]?(?:gpu|device|rank|worker|card|process)s?|local)(?:[^\pL][^,;|]*)?$`)
+	timesDevice = regexp.MustCompile(`(?i)^[^,;|\d]{0,20}[x×*] ?\d+ ?(?:gpu|device|rank|worker|card|process)`)
+)
+
+// sharedUnit sets the unit of a number that shares it with the numbers after it: 5.2/4.1/9.9 ms,
+// 5.2 [4.1, 9.9] ms.
+func (c *compiled) sharedUnit(rest string, r *number.Reading) {
+	if r.Unit != "" || r.Clock || c.unitAt >= 0 || !c.known {
+		return
+	}
+	if inThousands.MatchString(rest) {
+		fail("%s is in thousands or more by the text after it; let a group (?P<unit>…) match the unit", r.Number)
+	}
+	text := ""
+	if m := moreNumbers.FindStringSubmatch(rest); m != nil {
+		if last, ok := number.Read(m[1]); ok && !last.Clock {
+			text = last.Unit
+		}
+	} else if m := bracketed.FindStringSubmatch(rest); m != nil {
+		text = strings.TrimSpace(m[1])
+	}
+	if u, known := number.ParseUnit(text); known && u.Base == c.declared.Base && u.Base != "" {
+		r.Unit, r.Parsed, r.Known, r.Attached = text, u, true, true
+	}
+}
+
 // scope fails if the text around a number says that a rate covers one device or node,
 // but the pattern expects the run's rate. It also fails for a total if the pattern expects
 // one rank's rate.
-func (c *compiled) scope(r number.Reading, before, rest string) {
+func (l *log) scope(c *compiled, r number.Reading, before, rest string) {
 	if c.Of == "rank" && strings.HasSuffix(c.unit.base, "/s") {
 		phrase := phraseOf.FindString(before)
 		if totalOf.MatchString(phrase) && !inPhrase.MatchString(phrase) || onSeveral.MatchString(before) {
@@ -141,6 +173,15 @@ func (c *compiled) scope(r number.Reading, before, rest string) {
 		}
 	}
 	failScope(c.Name, number.Kind(said), "per "+said)
+	if l.o.Workers == 1 {
+		return
+	}
+	if m := ofOneDevice.FindStringSubmatch(before[max(0, len(before)-around):]); m != nil {
+		failScope(c.Name, number.PerDevice, m[1])
+	}
+	if m := timesDevice.FindString(rest); m != "" {
+		failScope(c.Name, number.PerDevice, strings.TrimSpace(m))
+	}
 }
 
 // shortRate matches abbreviations of rates that some programs print for one device and others for
@@ -187,6 +228,9 @@ func (c *compiled) keyUnit(ln line, before string) (u number.Unit, text string, 
 	}
 	if u, text, ok = number.KeyUnit(before); ok && (u.Base == c.declared.Base || u.IsRate() || u.Base == "s" && c.declared.Inverse) {
 		return u, text, true
+	}
+	if u, ok := number.ParseUnit(ln.head.unit()); ok && u.Base == c.declared.Base && u.Base != "" {
+		return u, ln.head.unit(), true
 	}
 	if m := unitOfList.FindStringSubmatch(before); m != nil {
 		if u, ok := number.ParseUnit(m[1]); ok && u.Base == c.declared.Base && u.Base != "" {

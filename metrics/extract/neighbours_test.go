@@ -49,6 +49,18 @@ func TestPatternNeighbours(t *testing.T) {
 		{ofRank(with(rate, `tps: (?P<value>[\d.]+)`)), "tps: 100", 200, ""}, // 2 workers
 		{with(rate, `ips: (?P<value>[\d.]+)`), "ips: 100 tokens/s", 0, `set of = "rank" or of = "run"`},
 		{with(rate, `user\): (?P<value>[\d.]+)`), "tput (tokens/sec/user): 2.05", 0, "the rate of one user"},
+		{rate, "tput: 5.2 [min 4.1, max 5.9] ktok/s", 5200, ""},
+		{rate, "tput: 5.2 (in thousands of tokens per second)", 0, "in thousands or more"},
+		{with(rate, `: [\d.]+/(?P<value>[\d.]+)/`), "tput min/avg/max: 4.1/5.2/5.9 ktok/s", 5200, ""},
+		{rate, "tput: 5.2, 5.9, 6.1 ktok/s", 5200, ""},
+		{rate, "tput: 5.2, 5.9, 6.1 ms", 5.2, ""}, // the unit of something else
+		{with(rate, `put: (?P<value>[\d.]+)`), "local tput: 5.2 tokens/s", 0, "for each device (local)"},
+		{with(rate, `put: (?P<value>[\d.]+)`), "single-GPU tput: 5.2 tokens/s", 0, "for each device (single-GPU)"},
+		{with(rate, `\): (?P<value>[\d.]+)`), "tput (1 GPU): 5.2 tokens/s", 0, "for each device (1 GPU)"},
+		{with(rate, `\): (?P<value>[\d.]+)`), "tput (2 GPUs): 5.2 tokens/s", 5.2, ""},
+		{images, "5.2 img/s x 2 GPUs", 0, "for each device (x 2 GPU)"},
+		{images, "10 img/s rank 0\n30 img/s rank 1", 0, `write of = "rank"`},
+		{images, "10 img/s gpu 97%\n30 img/s gpu 98%", 20, ""}, // no ranks
 		{images, "[GPU0] 10 img/s\n[GPU1] 30 img/s", 0, `write of = "rank"`},
 		{ofRank(images), "[GPU0] 10 img/s\n[GPU1] 30 img/s", 40, ""},
 		{ofRank(images), "rank 0: 10 img/s\nrank 1: 30 img/s", 40, ""},
@@ -160,6 +172,8 @@ func TestPatternUnitAtTheHead(t *testing.T) {
 		{hpl, `^WR.* (?P<value>\S+)$`, "FLOP/s", 2.1338e12},
 		{hpl, `^WR.* (?P<value>\S+) +\S+$`, "s", 312.45},
 		{stream, `Triad: +(?P<value>[\d.]+)`, "B/s", 172345.6e6},
+		{"# unit: Ktok/s\ntput=5.2\n", `tput=(?P<value>[\d.]+)`, "tokens/s", 5200},
+		{"tput (Ktok/s)\n  mean 5.2\n", `mean (?P<value>[\d.]+)`, "tokens/s", 5200},
 		{"| model | test | kt/s |\n|--|--|--|\n| 7B | pp512 | 5.5 |\n", `pp512 \| (?P<value>[\d.]+)`, "t/s", 5.5}, // t may be tons
 		{fio, ` lat \(usec\): .*avg=(?P<value>[\d.]+)`, "s", 304.8e-6},
 		{fio, `clat.*min=(?P<value>[\d.]+)`, "s", 80e-6},

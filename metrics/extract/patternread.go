@@ -25,6 +25,7 @@ type match struct {
 
 var (
 	clockText = regexp.MustCompile(`\d\d?:\d\d:\d\d(?:[.,]\d+)?`)
+	rankAfter = regexp.MustCompile(`(?i)[^a-z]rank[ :=_#-]{0,2}(\d{1,5})(?:\D|$)`)
 	stepSeed  = maphash.MakeSeed()
 )
 
@@ -77,6 +78,8 @@ func (l *log) match(c *compiled, ln line) (one match, ok bool) {
 		one.place = place(ln.text[:m[2*c.value]])
 	}
 	if named := rankName.FindStringSubmatch(ln.text[:max(0, m[2*c.value])]); named != nil {
+		one.rank = named[1]
+	} else if named := rankAfter.FindStringSubmatch(ln.text[max(0, m[2*c.value+1]):]); named != nil {
 		one.rank = named[1]
 	}
 	for _, g := range []struct {

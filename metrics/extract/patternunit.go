@@ -129,7 +129,7 @@ func (l *log) withUnit(c *compiled, w *numberAt, m []int) float64 {
 			fail("%w: %q", err, w.shown())
 		}
 	}
-	located(func() { c.scope(w.Reading, w.before(), w.after()) })
+	located(func() { l.scope(c, w.Reading, w.before(), w.after()) })
 	l.unclearScope(c, w)
 	if end := w.from + len(w.Number); w.Unit != "" && !w.Known {
 		if w.Attached && w.Unit != c.Unit && c.loose == nil && !c.names(w.ln.text[end]) && end >= w.to {

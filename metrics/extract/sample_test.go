@@ -306,7 +306,7 @@ func checkEvents(t *testing.T, r Content) {
 			}
 			continue
 		}
-		if e := f.Event.Figure; e != nil && len(f.Values) == 0 && slices.Contains([]string{metrics.FigureThroughput, metrics.FigureEndToEnd, measure.RequestsPerSecond, measure.SamplesPerSecond, stepSeconds, tokensPerSecond}, e.Name) {
+		if e := f.Event.Figure; e != nil && len(f.Values) == 0 && slices.Contains([]string{metrics.FigureThroughput, metrics.FigureEndToEnd, measure.RequestsPerSecond, measure.SamplesPerSecond, stepSeconds, tokensPerSecond}, strings.TrimPrefix(e.Name, statedPrefix)) {
 			continue // computed from counts and times throughout the log
 		}
 		how := "last"
