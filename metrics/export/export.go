@@ -42,16 +42,16 @@ func Find(name string) (Format, error) {
 	if i := slices.IndexFunc(Formats, func(f Format) bool { return f.Name == name }); i >= 0 {
 		return Formats[i], nil
 	}
-	return Format{}, fmt.Errorf("unknown format %q; valid: %s", name, strings.Join(Names(), ", "))
+	return Format{}, fmt.Errorf("unknown format %q; valid: %s", name, strings.Join(names(), ", "))
 }
 
-// Names returns the names of all formats.
-func Names() []string {
-	names := make([]string, len(Formats))
+// names returns the names of all formats.
+func names() []string {
+	list := make([]string, len(Formats))
 	for i, f := range Formats {
-		names[i] = f.Name
+		list[i] = f.Name
 	}
-	return names
+	return list
 }
 
 // A Source is the runs to export.
