@@ -133,7 +133,11 @@ func (r *serving) plainDialer(servers []string, expect []byte, private map[strin
 	}
 	return func(batch int) (func() (loadtest.Sender, error), error) {
 		if _, warm := r.asked[batch]; !warm {
-			r.asked[batch] = overHTTP(h, time.Now().Add(time.Duration(w.Timeout)))
+			e, err := r.overHTTP(h, time.Now().Add(time.Duration(w.Timeout)))
+			if err != nil {
+				return nil, err
+			}
+			r.asked[batch] = e
 		}
 		if h.Prompts != nil {
 			h.Prompts.Rewind()
@@ -160,7 +164,9 @@ func (r *serving) question(ask func(target.Inputs) (*target.Question, error), ba
 	}
 	switch deadline := time.Now().Add(time.Duration(r.point.Workload.Serve.Timeout)); {
 	case q.HTTP != nil:
-		r.asked[batch] = overHTTP(q.HTTP, deadline)
+		if r.asked[batch], err = r.overHTTP(q.HTTP, deadline); err != nil {
+			return nil, err
+		}
 	case q.GRPC != nil:
 		r.asked[batch] = overGRPC(q.GRPC, deadline)
 	}
@@ -214,8 +220,8 @@ type exchanged struct {
 	dial   func(server string) func() (loadtest.Sender, error)
 }
 
-// overHTTP returns the exchange after sending each replica one more request.
-func overHTTP(h *target.HTTP, deadline time.Time) exchanged {
+// overHTTP returns the exchange after sending each replica two more requests.
+func (r *serving) overHTTP(h *target.HTTP, deadline time.Time) (exchanged, error) {
 	e := exchanged{scheme: "http://", dial: func(server string) func() (loadtest.Sender, error) { return h.Like(server).Dial }}
 	switch answer := h.Warm(deadline); {
 	case !h.Streams:
@@ -223,7 +229,10 @@ func overHTTP(h *target.HTTP, deadline time.Time) exchanged {
 	case answer > 0:
 		e.null = []string{"--tokens", strconv.Itoa(answer)}
 	}
-	return e
+	if h.OneAtATime() && len(r.asked) == 0 { // not for each batch
+		return e, r.warn(target.OneAtATime)
+	}
+	return e, nil
 }
 
 // overGRPC is like overHTTP, for gRPC.

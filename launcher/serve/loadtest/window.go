@@ -308,7 +308,8 @@ func (r *record) done(q request) {
 	case r.first == nil:
 		r.first = err
 	}
-	if none := (*unconnected)(nil); errors.As(err, &none) && (errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ECONNRESET)) {
+	none := (*unconnected)(nil)
+	if errors.Is(err, syscall.ECONNREFUSED) || errors.As(err, &none) && errors.Is(err, syscall.ECONNRESET) {
 		r.refused++
 	}
 }

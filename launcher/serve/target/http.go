@@ -45,11 +45,12 @@ type HTTP struct {
 	// Routing is a value of study.Serve.Routing; "" is study.RoundRobin.
 	Routing string
 
-	turn     atomic.Uint64 // counts requests, or sessions of Prompts
-	routed   atomic.Uint64 // counts requests of Prompts
-	once     sync.Once
-	choosing sync.Mutex
-	inFlight []atomic.Int64 // requests in flight, by replica, for study.LeastBusy; made by the first Dial
+	oneAtATime bool          // the servers serve one connection at a time, as Warm found
+	turn       atomic.Uint64 // counts requests, or sessions of Prompts
+	routed     atomic.Uint64 // counts requests of Prompts
+	once       sync.Once
+	choosing   sync.Mutex
+	inFlight   []atomic.Int64 // requests in flight, by replica, for study.LeastBusy; made by the first Dial
 }
 
 // posts reports whether requests have a body.
@@ -74,7 +75,7 @@ func (h *HTTP) Check() error {
 	return nil
 }
 
-// Dial connects to every replica.
+// Dial connects to every replica, unless that would keep other connections waiting.
 func (h *HTTP) Dial() (loadtest.Sender, error) {
 	h.once.Do(func() { h.inFlight = make([]atomic.Int64, len(h.URLs)) })
 	s := &sender{of: h}
@@ -83,13 +84,14 @@ func (h *HTTP) Dial() (loadtest.Sender, error) {
 		if err != nil {
 			return nil, err
 		}
-		connection, err := connect(u)
-		if err != nil {
-			_ = s.Close()
-			return nil, err
-		}
-		r := newReplica(connection, u, h)
+		r := newReplica(u, h)
 		r.dial = func() (net.Conn, error) { return connect(u) }
+		if !h.oneAtATime {
+			if err := r.connect(); err != nil {
+				_ = s.Close()
+				return nil, err
+			}
+		}
 		s.replicas = append(s.replicas, r)
 	}
 	return s, nil
@@ -114,27 +116,6 @@ func connect(u *url.URL) (net.Conn, error) {
 		return nil, fmt.Errorf("%s: %w", address, err)
 	}
 	return secured, nil
-}
-
-// Warm sends one request to each replica and returns the length of the last answer: the bytes of its body, or
-// the number of texts of a stream. It ignores errors: the requests that follow report them.
-func (h *HTTP) Warm(deadline time.Time) (answer int) {
-	for _, at := range h.URLs {
-		one := h.Like(at)
-		one.Token, one.Private = h.Token, h.Private
-		connection, err := one.Dial()
-		if err != nil {
-			continue
-		}
-		s := connection.(*sender)
-		if err := s.Send(deadline); err == nil && h.Streams {
-			answer = len(s.asked.last.Gaps) + 1
-		} else if !h.Streams {
-			answer = len(s.asked.response.Body())
-		}
-		_ = s.Close() // unusable: the error is not of interest
-	}
-	return answer
 }
 
 // InputTokens sends the first request and returns the number of input tokens that the service counts; 0 if it
@@ -296,7 +277,7 @@ func (s *sender) Streamed() (loadtest.Stream, bool) {
 func (s *sender) Close() error {
 	var err error
 	for _, r := range s.replicas {
-		err = errors.Join(err, r.connection.Close())
+		err = errors.Join(err, r.close())
 	}
 	return err
 }

@@ -58,9 +58,9 @@ func (r *replica) text() string {
 	return answer.Choices[0].Text + answer.Choices[0].Message.Content
 }
 
-func newReplica(c net.Conn, u *url.URL, h *HTTP) *replica {
-	connection := newMetered(c, answers)
-	r := &replica{connection: connection, in: bufio.NewReaderSize(connection, 64<<10), out: bufio.NewWriterSize(connection, 64<<10)}
+// newReplica returns a replica without a connection.
+func newReplica(u *url.URL, h *HTTP) *replica {
+	r := &replica{closed: true, in: bufio.NewReaderSize(nil, 64<<10), out: bufio.NewWriterSize(nil, 64<<10)}
 	r.request.SetRequestURI(u.RequestURI()) // the only form that all servers accept
 	r.request.Header.SetHost(u.Host)
 	r.request.Header.SetUserAgent("scalebench")
@@ -72,6 +72,9 @@ func newReplica(c net.Conn, u *url.URL, h *HTTP) *replica {
 	}
 	if h.Token != "" {
 		r.request.Header.Set("Authorization", "Bearer "+h.Token)
+	}
+	if h.oneAtATime {
+		r.request.SetConnectionClose()
 	}
 	if h.posts() {
 		r.request.Header.SetMethod(fasthttp.MethodPost)
@@ -86,36 +89,61 @@ func (r *replica) send(deadline time.Time, h *HTTP, asked call) error {
 	sent := time.Now()
 	r.anew = false
 	if r.closed {
-		if err := r.connect(); err != nil {
+		if err := r.reconnect(); err != nil {
 			return err
 		}
 	}
 	err := r.exchange(sent, deadline, h, asked)
 	if err != nil && r.used && !r.anew && r.dial != nil && r.connection.read.Load() == 0 && time.Now().Before(deadline) {
-		if err := r.connect(); err != nil {
+		if err := r.reconnect(); err != nil {
 			return err
 		}
 		err = r.exchange(sent, deadline, h, asked)
 	}
-	r.used = r.used || err == nil
+	if r.used = r.used || err == nil; h.oneAtATime {
+		r.closed, r.anew = true, false
+		_ = r.connection.Close() // the answer is complete: the error is not of interest
+	}
 	return err
 }
 
-// connect replaces a connection that the server has closed.
-func (r *replica) connect() error {
+// reconnect replaces a connection that the server has closed.
+func (r *replica) reconnect() error {
 	if r.dial == nil {
 		return errors.New("the service has closed the connection")
 	}
+	if err := r.connect(); err != nil {
+		return fmt.Errorf("no new connection: %w", err)
+	}
+	r.anew = true
+	return nil
+}
+
+// connect opens a new connection.
+func (r *replica) connect() error {
 	c, err := r.dial()
 	if err != nil {
-		return fmt.Errorf("the service has closed the connection, and takes no new one: %w", err)
+		return err
 	}
-	_ = r.connection.Close() // unusable: the error is not of interest
+	_ = r.close() // unusable: the error is not of interest
+	r.use(c)
+	return nil
+}
+
+// use makes c the replica's connection.
+func (r *replica) use(c net.Conn) {
 	r.connection = newMetered(c, answers)
 	r.in.Reset(r.connection)
 	r.out.Reset(r.connection)
-	r.used, r.closed, r.anew = false, false, true
-	return nil
+	r.used, r.closed = false, false
+}
+
+// close closes the connection, if there is one.
+func (r *replica) close() error {
+	if r.connection == nil {
+		return nil
+	}
+	return r.connection.Close()
 }
 
 // exchange writes one of the requests and reads the answer. After an error the connection is unusable.

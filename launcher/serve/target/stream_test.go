@@ -83,7 +83,9 @@ func streaming(t *testing.T, expect string, steps []step) *sender {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &sender{of: h, replicas: []*replica{newReplica(here, u, h)}}
+	r := newReplica(u, h)
+	r.use(here)
+	return &sender{of: h, replicas: []*replica{r}}
 }
 
 // A service plays a schedule in virtual time, and every time is measured to the nanosecond: whether a text is

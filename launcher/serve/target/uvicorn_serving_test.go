@@ -32,6 +32,21 @@ async def app(scope, receive, send):
     await send({"type": "http.response.body", "body": b"ok"})
 `
 
+// single is Python's http.server, which serves one connection at a time. Each answer takes 20 ms.
+const single = `
+import sys, time
+from http.server import BaseHTTPRequestHandler, HTTPServer
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    def do_GET(self):
+        time.sleep(0.02)
+        self.send_response(200)
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"ok")
+HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+`
+
 // counted prints what pyarrow reads from a file of requests.
 const counted = `
 import sys, pyarrow.parquet as pq
@@ -59,21 +74,9 @@ func TestServingUvicorn(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, "service.py"), []byte(application), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	port := freePorts(t, 1)[0]
-	server := exec.Command(python, "-m", "uvicorn", "service:app", "--port", fmt.Sprint(port), "--timeout-keep-alive", "1")
-	server.Dir = folder
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = server.Process.Kill(); _ = server.Wait() })
-	address := net.JoinHostPort("127.0.0.1", fmt.Sprint(port))
-	for Accepts(context.Background(), address) != nil {
-		time.Sleep(50 * time.Millisecond)
-	}
-	h := &HTTP{URLs: []string{"http://" + address + "/"}, Expect: []byte("ok")}
-	if err := h.Check(); err != nil {
-		t.Fatal(err)
-	}
+	h := serving(t, folder, func(port string) *exec.Cmd {
+		return exec.Command(python, "-m", "uvicorn", "service:app", "--port", port, "--timeout-keep-alive", "1")
+	})
 	table := filepath.Join(folder, "requests.parquet")
 	errs, quiet := -1.0, func(string) error { return nil }
 	s := &loadtest.Service{Seed: 1, Sleep: time.Sleep, Phase: quiet, Warn: quiet,
@@ -100,5 +103,46 @@ func TestServingUvicorn(t *testing.T) {
 	want := fmt.Sprintf("%d ['ok'] True list<element: double not null>\n", strings.Count(string(lines), "\n"))
 	if err != nil || string(got) != want {
 		t.Errorf("pyarrow: %v, %q, want %q", err, got, want)
+	}
+}
+
+// serving starts a server on a free port and returns requests to it.
+func serving(t *testing.T, folder string, command func(port string) *exec.Cmd) *HTTP {
+	t.Helper()
+	port := fmt.Sprint(freePorts(t, 1)[0])
+	server := command(port)
+	server.Dir = folder
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Process.Kill(); _ = server.Wait() })
+	address := net.JoinHostPort("127.0.0.1", port)
+	for Accepts(context.Background(), address) != nil {
+		time.Sleep(50 * time.Millisecond)
+	}
+	h := &HTTP{URLs: []string{"http://" + address + "/"}, Expect: []byte("ok")}
+	if err := h.Check(); err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// A server of one connection at a time answers every request, in both loops, although the load generator usually
+// keeps its connections open.
+func TestServingHTTPServer(t *testing.T) {
+	h := serving(t, t.TempDir(), func(port string) *exec.Cmd { return exec.Command("python3", "-c", single, port) })
+	if h.Warm(soon()); !h.OneAtATime() {
+		t.Error("it is not found to serve one connection at a time")
+	}
+	schedule := loadtest.Poisson(10, 10*time.Second, 1)
+	for _, o := range []loadtest.Options{{Schedule: schedule}, {InFlight: 3, Duration: 5 * time.Second}} {
+		o.Dial, o.Timeout = h.Dial, time.Minute
+		r, err := loadtest.Run(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if total := loadtest.Merge(r.Windows); total.Good < 20 || total.Errors() > 0 {
+			t.Errorf("%d right answers, errors %v: %v", total.Good, total.Errors(), r.FirstError)
+		}
 	}
 }

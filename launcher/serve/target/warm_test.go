@@ -1,0 +1,74 @@
+package target
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/scalebench/scalebench/launcher/serve/loadtest"
+)
+
+// oneAtATime answers the requests of one connection until the caller closes it, then those of the next, like Python's
+// http.server.
+func oneAtATime(l net.Listener) {
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		for in := bufio.NewReader(c); ; {
+			if _, err := http.ReadRequest(in); err != nil {
+				break
+			}
+			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+		}
+		_ = c.Close()
+	}
+}
+
+// A connection that stays open between requests keeps all others waiting. Then each request gets a new one, in
+// both loops, and none is an error.
+func TestOneConnectionAtATime(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go oneAtATime(l)
+	h := &HTTP{URLs: []string{"http://" + l.Addr().String()}, Expect: []byte("ok")}
+	if n := h.Warm(soon()); n != 2 || !h.OneAtATime() {
+		t.Fatalf("an answer of %d bytes; one connection at a time: %v", n, h.OneAtATime())
+	}
+	schedule := make([]time.Duration, 20) // at one time: no connection may wait for another to be closed
+	for _, o := range []loadtest.Options{{Schedule: schedule}, {InFlight: 3, Duration: 100 * time.Millisecond}} {
+		o.Dial, o.Timeout = h.Dial, time.Minute
+		r, err := loadtest.Run(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if total := loadtest.Merge(r.Windows); total.Good == 0 || total.Errors() > 0 || r.Reconnects > 0 {
+			t.Errorf("%d right answers, errors %v (%v), %d reconnected", total.Good, total.Errors(), r.FirstError, r.Reconnects)
+		}
+	}
+}
+
+// Other servers keep their connections.
+func TestSeveralConnections(t *testing.T) {
+	for name, closes := range map[string]bool{"kept": false, "closed after each answer": true} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if closes {
+				w.Header().Set("Connection", "close")
+			}
+			_, _ = io.WriteString(w, "ok")
+		}))
+		h := &HTTP{URLs: []string{server.URL}}
+		if n := h.Warm(soon()); n != 2 || h.OneAtATime() {
+			t.Errorf("%s: an answer of %d bytes; one connection at a time: %v", name, n, h.OneAtATime())
+		}
+		server.Close()
+	}
+}
