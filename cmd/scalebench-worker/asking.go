@@ -261,7 +261,7 @@ func (r *serving) null(ctx context.Context, batch int) (dial func() (loadtest.Se
 		return nil, nil, err
 	}
 	address := net.JoinHostPort(ip.String(), strconv.Itoa(port))
-	server, err := target.StartReplica(target.ReplicaOptions{Arguments: append([]string{self, "null", "--listen", address}, asked.null...), Log: os.Stdout})
+	server, err := target.StartReplica(target.ReplicaOptions{Arguments: append([]string{self, "null", "--listen", address}, asked.null...), Log: os.Stderr})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -11,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scalebench/scalebench/launcher/serve/target"
 	"github.com/scalebench/scalebench/metrics/clean"
 )
 
@@ -35,60 +38,92 @@ func TestLoadByHand(t *testing.T) {
 		_, _ = w.Write([]byte("class 3"))
 	}))
 	defer server.Close()
-	arguments := []string{"scalebench-worker", "load", "--url", server.URL, "--body", body, "--expect", "class 3", "--in-flight", "2", "--rate", "50", "--duration", "2s", "--timeout", "1m"}
+	arguments := []string{"url=" + server.URL, "path=/", "payload=" + body, "expect=class 3", "threads=[2]", "rate=[50]", "duration=2s", "timeout=1m"}
+	rows, _ := loaded(t, append([]string{"--into", filepath.Join(t.TempDir(), "kept")}, arguments...)...)
+	if len(rows) != 2 || rows[0]["threads"] != 2.0 || rows[1]["rate"] != 50.0 {
+		t.Fatalf("rows %v", rows)
+	}
+	for _, row := range rows {
+		if share, ok := row["errors"].(float64); !ok || share < 0.02 || share > 0.25 {
+			t.Errorf("%v of the requests are errors, want 0.1", row["errors"])
+		}
+		for _, name := range []string{"latency_p50", "latency_p95", "latency_p99"} {
+			if p, ok := row[name].(float64); ok && p < 0.005 {
+				t.Errorf("%s is %g s, of a service that takes 0.005", name, p)
+			}
+		}
+	}
+	// With two requests in flight, the rate is at most what the service allows.
+	if answers, _ := rows[0]["requests_per_second"].(float64); answers > 2/0.005 {
+		t.Errorf("%g answers/s, at most %g can be", answers, 2/0.005)
+	}
 	var out, errs strings.Builder
-	if code := run(append(arguments, "--json"), &out, &errs); code != 0 {
+	if code := run(append([]string{"scalebench-worker", "load"}, arguments...), &out, &errs); code != 0 || !strings.Contains(out.String(), "threads  rate") ||
+		!strings.Contains(errs.String(), "2 in flight, batch 1: the first request without a right answer in time: ") {
+		t.Errorf("exit code %d\n%s%s", code, &out, &errs)
+	}
+}
+
+// asWorker makes programs that the test starts from its own file, such as the server that the client is measured
+// against, be workers instead of tests.
+func asWorker(t *testing.T) { t.Setenv("SCALEBENCH_TEST_AS_WORKER", "1") }
+
+// loaded returns the rows that load prints as JSON, and its other output.
+func loaded(t *testing.T, arguments ...string) (rows []map[string]any, log string) {
+	t.Helper()
+	asWorker(t)
+	var out, errs strings.Builder
+	if code := run(append([]string{"scalebench-worker", "load", "--json"}, arguments...), &out, &errs); code != 0 {
 		t.Fatalf("exit code %d\n%s", code, &errs)
 	}
-	var rows []loadRow
 	for dec := json.NewDecoder(strings.NewReader(out.String())); dec.More(); {
-		var row loadRow
+		var row map[string]any
 		if err := dec.Decode(&row); err != nil {
 			t.Fatal(err)
 		}
 		rows = append(rows, row)
 	}
-	if len(rows) != 2 || rows[0].InFlight != 2 || rows[1].Rate != 50 {
-		t.Fatalf("rows %+v", rows)
+	return rows, errs.String()
+}
+
+// A load by hand takes the keys of a study: prompts, arrivals, streams and the number of requests.
+func TestLoadTakesKeysOfStudies(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, row := range rows {
-		if row.Errors < 0.02 || row.Errors > 0.25 {
-			t.Errorf("%.3g of the requests are errors, want 0.1", row.Errors)
+	served := make(chan error)
+	go func() { served <- target.Simulated{Tokens: 4, Counts: true}.Serve(ctx, l) }()
+	defer func() { stop(); <-served }()
+	rows, _ := loaded(t, "url=http://"+l.Addr().String(), "path=/v1/completions", "model=m", "stream=true", "prompts={isl=20,osl=6}",
+		"rate=[100]", "arrivals=constant", "requests=50", "duration=10s", "timeout=1m")
+	if len(rows) != 1 || rows[0]["errors"] != 0.0 {
+		t.Fatalf("rows %v", rows)
+	}
+	// If the machine is too busy for a steady state, the figures are missing.
+	for name, want := range map[string]float64{"input_tokens": 20, "output_tokens": 6} {
+		if got, ok := rows[0][name]; ok && got != want {
+			t.Errorf("%s is %v, want %g", name, got, want)
 		}
-		for _, p := range []*float64{row.P50, row.P95, row.P99} {
-			if p != nil && *p < 0.005 {
-				t.Errorf("a latency of %g s, of a service that takes 0.005", *p)
-			}
-		}
-	}
-	// With two requests in flight, the rate is at most what the service allows.
-	if most := 2 / 0.005; rows[0].Answers > most {
-		t.Errorf("%g answers/s, at most %g can be", rows[0].Answers, most)
-	}
-	out.Reset()
-	if code := run(arguments, &out, &errs); code != 0 || !strings.Contains(out.String(), "in flight  rate asked  answers/s") ||
-		!strings.Contains(out.String(), "2 in flight: the first request without a right answer in time: ") {
-		t.Errorf("exit code %d\n%s%s", code, &out, &errs)
 	}
 }
 
 // If a service answers no request correctly, the error names the loads and the first answer. One
 // wrong answer in ten only causes a remark.
 func TestLoadFails(t *testing.T) {
+	asWorker(t)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "no such model", http.StatusNotFound)
 	}))
 	defer server.Close()
 	for _, format := range [][]string{nil, {"--json"}} {
 		var out, errs strings.Builder
-		arguments := append([]string{"scalebench-worker", "load", "--url", server.URL, "--in-flight", "1", "--rate", "20", "--duration", "500ms"}, format...)
+		arguments := append(append([]string{"scalebench-worker", "load"}, format...), []string{"url=" + server.URL, "path=/", "threads=[1]", "rate=[20]", "duration=1s"}...)
 		code := run(arguments, &out, &errs)
-		want := "1 in flight, 20 requests/s: no request had a right answer in time; the first: "
+		want := "1 in flight, batch 1: none of "
 		if code == 0 || !strings.Contains(errs.String(), want) || !strings.Contains(errs.String(), "404") {
 			t.Errorf("%v: exit code %d, %q; want %q and the status 404", format, code, errs.String(), want)
-		}
-		if strings.Count(out.String(), "\n") < 2 {
-			t.Errorf("%v: a row for each load is missing:\n%s", format, out.String())
 		}
 	}
 }
@@ -96,6 +131,7 @@ func TestLoadFails(t *testing.T) {
 // A server's text has no control characters, neither in the error nor in the rows, and secrets in
 // it are hidden.
 func TestLoadOfHostileServer(t *testing.T) {
+	asWorker(t)
 	hostile := "\x1b]0;owned\a\u202ecod.exe\u009b2J token=Zq8x7Kd92LmP4vTs61Wn"
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, hostile, http.StatusTeapot)
@@ -103,7 +139,7 @@ func TestLoadOfHostileServer(t *testing.T) {
 	defer server.Close()
 	for _, format := range [][]string{nil, {"--json"}} {
 		var out, errs strings.Builder
-		arguments := append([]string{"scalebench-worker", "load", "--url", server.URL, "--in-flight", "1", "--duration", "500ms"}, format...)
+		arguments := append(append([]string{"scalebench-worker", "load"}, format...), "url="+server.URL, "path=/", "threads=[1]", "duration=1s")
 		if code := run(arguments, &out, &errs); code == 0 || !strings.Contains(errs.String(), `\u202ecod.exe`) {
 			t.Errorf("%v: exit code %d, %q; want the server's words, escaped", format, code, errs.String())
 		}
@@ -119,23 +155,28 @@ func TestLoadOfHostileServer(t *testing.T) {
 }
 
 func TestLoadRefusals(t *testing.T) {
+	asWorker(t)
 	fifo := filepath.Join(t.TempDir(), "fifo")
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	const url = "url=http://127.0.0.1:1"
 	for name, tt := range map[string]struct {
 		arguments []string
 		want      string
 	}{
-		"no load": {[]string{"--url", "http://127.0.0.1:1/"}, "no load: give --in-flight 1,2,4, --rate 50,100, or both"},
-		"list":    {[]string{"--url", "http://127.0.0.1:1/", "--in-flight", "1,2.5"}, `--in-flight: "2.5" is not valid`},
-		"rate":    {[]string{"--url", "http://127.0.0.1:1/", "--rate", "-3"}, `--rate: "-3" is not valid`},
-		"url":     {[]string{"--url", "127.0.0.1:1", "--in-flight", "1"}, "--url: "},
-		"short":   {[]string{"--url", "http://127.0.0.1:1/", "--in-flight", "1", "--duration", "1ms"}, "--duration 1ms"},
-		"nobody":  {[]string{"--url", "http://127.0.0.1:1/", "--in-flight", "1"}, "127.0.0.1:1 does not answer"},
-		"no body": {[]string{"--url", "http://127.0.0.1:1/", "--in-flight", "1", "--body", "none.json"}, "none.json"},
-		"a FIFO":  {[]string{"--url", "http://127.0.0.1:1/", "--in-flight", "1", "--body", fifo}, "fifo: a FIFO, not a regular file"},
-		"endless": {[]string{"--url", "http://127.0.0.1:1/", "--in-flight", "1", "--body", "/dev/zero"}, "/dev/zero: a device, not a regular file"},
+		"no load":   {[]string{url, "path=/"}, "workload.threads: no load; set threads = [1, 4, 16]"},
+		"list":      {[]string{url, "path=/", "threads=[1,2.5]"}, "threads"},
+		"rate":      {[]string{url, "path=/", "rate=[-3]"}, "workload.rate: "},
+		"url":       {[]string{"url=127.0.0.1:1", "path=/", "threads=[1]"}, "url"},
+		"no key":    {[]string{url, "path=/", "thread=[1]"}, "thread"},
+		"two loads": {[]string{url, "path=/", "threads=[1]", "precision=[\"fp32\",\"fp16\"]"}, "2 points"},
+		"short":     {[]string{url, "path=/", "threads=[1]", "duration=1ms"}, "workload.duration"},
+		"nobody":    {[]string{url, "path=/", "threads=[1]"}, "127.0.0.1:1 does not answer"},
+		"no body":   {[]string{url, "path=/", "threads=[1]", "payload=none.json"}, "none.json"},
+		"a FIFO":    {[]string{url, "path=/", "threads=[1]", "payload=" + fifo}, "fifo: a FIFO, not a regular file"},
+		"endless":   {[]string{url, "path=/", "threads=[1]", "payload=/dev/zero"}, "/dev/zero: a device, not a regular file"},
+		"folder":    {[]string{"--into", t.TempDir(), url, "path=/", "threads=[1]"}, "--into: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out, errs strings.Builder

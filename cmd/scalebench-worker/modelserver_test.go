@@ -232,36 +232,23 @@ func TestModelServerServesATrainedModel(t *testing.T) {
 	}
 }
 
-// The load generator queries our server according to its metadata, in binary tensors and in JSON, and every
-// answer is right. Requests that it cannot build are reported.
+// The load generator queries our server according to its metadata, and every answer is right. Requests that it
+// cannot build are reported.
 func TestLoadOfModelServer(t *testing.T) {
 	_, url := startModelServer(t, "--model", "random:cnn", "--threads", "1")
-	load := func(arguments ...string) (string, error) {
-		var out, errs strings.Builder
-		arguments = append([]string{"scalebench-worker", "load", "--url", url, "--model", "cnn", "--in-flight", "2", "--duration", "2s", "--timeout", "1m", "--json"}, arguments...)
-		if code := run(arguments, &out, &errs); code != 0 {
-			return "", errors.New(errs.String())
-		}
-		return out.String() + errs.String(), nil
+	url = strings.TrimSuffix(url, "/")
+	rows, _ := loaded(t, "url="+url, "model=cnn", "batch=[3]", "threads=[2]", "duration=2s", "timeout=1m")
+	if len(rows) == 0 || rows[0]["errors"] != 0.0 || rows[0]["batch"] != 3.0 {
+		t.Errorf("rows %v", rows)
 	}
-	for _, form := range [][]string{{"--batch", "3"}, {"--json-tensors"}} {
-		text, err := load(form...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var row loadRow
-		if err := json.Unmarshal([]byte(text), &row); err != nil || row.Answers <= 0 || row.Errors != 0 {
-			t.Errorf("%v: %v, %s", form, err, text)
-		}
-	}
-	for want, arguments := range map[string][]string{
-		"model vgg at " + url + " is not ready after":     {"--model", "vgg", "--ready", "1ms"},
-		"a batch of 0; want at least 1":                   {"--batch", "0"},
-		"--body and --model":                              {"--body", "modelserver_test.go"},
-		"the first answers: " + url + "v2/models/cnn/inf": {"--expect", "class 3"},
+	for want, argument := range map[string][]string{
+		"model vgg at " + url + " is not ready after": {"model=vgg", "startup=1s"},
+		"workload.batch": {"model=cnn", "batch=[0]"},
+		"the first answers: " + url + "/v2/models/cnn/inf": {"model=cnn", "expect=class 3"},
 	} {
-		if text, err := load(arguments...); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v: %v, %s; want %q", arguments, err, text, want)
+		var out, errs strings.Builder
+		if code := run(append([]string{"scalebench-worker", "load", "url=" + url, "threads=[2]"}, argument...), &out, &errs); code == 0 || !strings.Contains(errs.String(), want) {
+			t.Errorf("%v: exit code %d, %s; want %q", argument, code, &errs, want)
 		}
 	}
 }

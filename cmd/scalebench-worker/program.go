@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"runtime"
@@ -105,6 +106,7 @@ type member struct {
 	*program
 	group  *collective.Group
 	events *metrics.Writer
+	log    io.Writer // shows what the rank does
 }
 
 // runMember runs one rank of a group, and tells the other ranks and the event file how it ended. what is its
@@ -117,7 +119,7 @@ func runMember(c *cli.Context, what string, transport func(study.Point) collecti
 	defer p.file.Close()
 	ctx, stop := untilSignal(c)
 	defer stop()
-	m := &member{program: p}
+	m := &member{program: p, log: os.Stdout}
 	var joined error
 	m.group, joined = p.join(ctx, transport(p.point))
 	if m.events, err = p.writer(); err == nil {
@@ -162,7 +164,7 @@ func (m *member) phase(text string) error {
 	if m.world.Rank > 0 {
 		return nil
 	}
-	fmt.Println(text)
+	fmt.Fprintln(m.log, text)
 	return m.events.Write(metrics.Event{Phase: &metrics.Phase{Text: text}})
 }
 

@@ -74,7 +74,7 @@ func (r *serving) replica() int {
 
 // warn records a warning with the run, and prints it to the log.
 func (r *serving) warn(text string) error {
-	fmt.Println(text)
+	fmt.Fprintln(r.log, text)
 	return r.note(text)
 }
 

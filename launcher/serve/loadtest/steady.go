@@ -26,8 +26,9 @@ const (
 	// test applies only if the latency could be off by more than wander: every machine drifts by about 1 %.
 	independent, wander = 10, 0.02
 	// spread is the number of windows over which the requests beyond a percentile must be distributed, in
-	// equivalents of evenly hit windows.
-	spread = 5
+	// equivalents of evenly hit windows; more times as many of the slowest must be over widely. A single larger
+	// number would leave only the calm runs, so intervals would be too low (see TestTruthOfQueues).
+	spread, widely, more = 3, 10, 5
 
 	// hurried is the share of the requested rate that must have been sent and answered.
 	hurried = 0.99
@@ -192,6 +193,20 @@ func (v *Verdict) known(of Time, q float64) (seconds float64, why string) {
 	case !ok:
 		return 0, fmt.Sprintf("%.2g %% of the requests were not answered in time, so percentile %.3g of the latency is unknown", 100*float64(v.Total.Late)/float64(v.Total.Good+v.Total.Late), 100*q)
 	}
+	if why := v.clustered(of, q, spread); why != "" {
+		return 0, why
+	}
+	if wider := 1 - more*(1-q); wider > 0 {
+		if why := v.clustered(of, wider, widely); why != "" {
+			return 0, why
+		}
+	}
+	return seconds, ""
+}
+
+// clustered returns why the requests beyond a percentile are spread over too few windows, or "".
+func (v *Verdict) clustered(of Time, q, least float64) string {
+	seconds, _ := v.Total.Percentile(of, q)
 	var sum, squares float64
 	for _, w := range v.windows {
 		e := float64(w.Late)
@@ -205,10 +220,10 @@ func (v *Verdict) known(of Time, q float64) (seconds float64, why string) {
 		sum += e
 		squares += e * e
 	}
-	if squares == 0 || sum*sum/squares < spread {
-		return 0, fmt.Sprintf("the slowest %.3g %% of the requests fall into the equivalent of %.1f windows (%d are needed); measure for longer", 100*(1-q), sum*sum/max(squares, 1), spread)
+	if squares == 0 || sum*sum/squares < least {
+		return fmt.Sprintf("the slowest %.3g %% of the requests fall into the equivalent of %.1f windows (%g are needed); measure for longer", 100*(1-q), sum*sum/max(squares, 1), least)
 	}
-	return seconds, ""
+	return ""
 }
 
 // Lag returns the 99th percentile of how late the client sent, in seconds.
