@@ -18,7 +18,7 @@ import (
 func TestTruthOfManyRuns(t *testing.T) {
 	sets := 60
 	if testing.Short() {
-		sets = 6
+		sets = 2
 	}
 	for _, q := range queues {
 		for _, utilisation := range []float64{0.5, 0.8, 0.95} {

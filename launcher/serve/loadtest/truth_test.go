@@ -109,7 +109,7 @@ func quantile(share float64, longer func(float64) float64) float64 {
 func TestTruthOfPercentiles(t *testing.T) {
 	sets := 400
 	if testing.Short() {
-		sets = 25
+		sets = 8
 	}
 	for _, q := range queues {
 		for _, utilisation := range []float64{0.5, 0.8, 0.95} {
