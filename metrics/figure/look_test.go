@@ -83,6 +83,38 @@ func TestPanelsNameTheRest(t *testing.T) {
 	}
 }
 
+// Panels share a linear scale, unless the values of one would be lost on it. A log scale shows all.
+func TestPanelsOfDifferentSizes(t *testing.T) {
+	of := func(log bool, most ...float64) []chart {
+		list := make([]chart, len(most))
+		for i, y := range most {
+			list[i] = chart{x: axis{min: 0, max: 1}, y: axis{log: log, min: y / 2, low: y / 2, max: y}}
+		}
+		return list
+	}
+	for name, tt := range map[string]struct {
+		charts []chart
+		shared bool
+	}{
+		"alike":     {of(false, 1, 9), true},
+		"different": {of(false, 1, 11), false},
+		"of three":  {of(false, 5, 11, 0.5), false},
+		"log":       {of(true, 1, 1000), true},
+	} {
+		largest := tt.charts[0].y.max
+		for _, c := range tt.charts {
+			largest = max(largest, c.y.max)
+		}
+		shareAxes(tt.charts)
+		if got := tt.charts[len(tt.charts)-1].y.max == largest && tt.charts[0].y.max == largest; got != tt.shared {
+			t.Errorf("%s: shared: %v", name, got)
+		}
+		if says := len(tt.charts[0].caption) > 0; says == tt.shared {
+			t.Errorf("%s: the caption is %q", name, tt.charts[0].caption)
+		}
+	}
+}
+
 // The largest load of each line always has its number; others only where it covers nothing.
 func TestTags(t *testing.T) {
 	x, _ := measure.Find(measure.RequestsPerSecond)

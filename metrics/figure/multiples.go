@@ -158,12 +158,24 @@ func level(charts []chart, each Options) ([]panel, vg.Length, error) {
 	return list, vg.Length(math.Ceil(each.Height*72)) * vg.Inch / 72, nil
 }
 
-// shareAxes gives all panels the same axes, except for categories.
+// ownScale is the ratio of the panels' largest values from which each panel has its own linear scale: on a common
+// one, the smallest values could not be read.
+const ownScale = 10
+
+// shareAxes gives all panels the same axes, except for categories and values of different sizes.
 func shareAxes(charts []chart) {
 	for _, of := range []func(*chart) *axis{func(c *chart) *axis { return &c.x }, func(c *chart) *axis { return &c.y }} {
 		shared := *of(&charts[0])
+		least := math.Inf(1)
 		for i := range charts {
 			shared.join(*of(&charts[i]))
+			least = min(least, of(&charts[i]).max)
+		}
+		if !shared.log && shared.names == nil && least > 0 && shared.max > ownScale*least {
+			for i := range charts {
+				charts[i].caption = append(charts[i].caption, "The panels have different scales.")
+			}
+			continue
 		}
 		for i := range charts {
 			a := of(&charts[i])
