@@ -105,10 +105,8 @@ func (s *session) warnStudy(study string, lines ...string) {
 		printed++
 	}
 	switch {
-	case more == len(lines) && more == 1:
-		s.note("1 warning as before: %s", s.verbosely)
 	case more == len(lines):
-		s.note("%d warnings as before: %s", more, s.verbosely)
+		s.note("%s as before: %s", number.Count(more, "warning"), s.verbosely)
 	case more > 0:
 		s.note("%d more: %s", more, s.verbosely)
 	case cut:

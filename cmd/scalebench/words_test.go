@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -103,5 +104,37 @@ func TestWordsOfTotals(t *testing.T) {
 	})
 	if err != nil || read < 100 {
 		t.Fatalf("%d files read: %v", read, err)
+	}
+}
+
+// Counts in recorded output have the singular after 1. The outputs are those that other tests
+// compare with: golden files, scripts, transcripts.
+func TestWordsOfCounts(t *testing.T) {
+	wrong := regexp.MustCompile(`(^|[^-0-9.,:/=×x\\[])\b1 (more |good |failed |other |measured |planned )?(runs|points|steps|epochs|ranks|workers|nodes|hosts|tasks|jobs|attempts|checks|files|lines|values|samples|CPUs|GPUs|replicas|warnings|series are|studies|requests|counts|rows|tokens|looks|repeats)\b`)
+	if !wrong.MatchString("the answer has 1 runs") || wrong.MatchString("4.1 runs a day, 11 runs") {
+		t.Fatal("the pattern does not find what was once wrong")
+	}
+	read := 0
+	for _, folder := range []string{"testdata", "../../metrics", "../../launcher", "../../slurm", "../../docs", "../../examples"} {
+		err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !slices.Contains([]string{".txtar", ".txt", ".golden", ".md", ".json", ".html", ".svg"}, filepath.Ext(path)) || strings.Contains(path, "/extract/testdata/") {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			read++
+			for _, found := range wrong.FindAllString(string(text), -1) {
+				t.Errorf("%s: %q; format counts by number.Count", path, found)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if read < 100 {
+		t.Fatalf("%d files read", read)
 	}
 }

@@ -71,7 +71,7 @@ func incomparable(a, b place, f measure.Measure, o Options) string {
 		}
 	}
 	if len(a.values) == 0 || len(b.values) == 0 {
-		return fmt.Sprintf("%d runs of A and %d of B recorded %s", len(a.values), len(b.values), f.Name)
+		return fmt.Sprintf("%s of A and %d of B recorded %s", number.Count(len(a.values), "run"), len(b.values), f.Name)
 	}
 	for i, side := range sides {
 		if n := side.summary.Censored(); n > 0 {

@@ -238,7 +238,7 @@ func (c *chart) tradeoff(of cost.Comparison, p choices, styles *[]string) {
 	}
 	c.caption = append(c.caption, "Markers: medians. Runs per point: "+runs+".")
 	if bare {
-		c.caption = append(c.caption, "Bars: intervals of the medians; a point without one has too few runs.")
+		c.caption = append(c.caption, "Bars: intervals of the medians; a point without one has too few runs, or equal ones.")
 	} else {
 		c.caption = append(c.caption, "Bars: intervals of the medians.")
 	}
@@ -365,9 +365,9 @@ func (c *chart) ratios(p choices, names []string, ratios func(*cost.Row) []*scal
 	spread := "Bars: intervals of ratios of medians."
 	switch {
 	case with == 0:
-		spread = "No intervals: too few runs."
+		spread = "No intervals: too few runs, or equal ones."
 	case with < all:
-		spread += " A ratio without one has too few runs."
+		spread += " A ratio without one has too few runs, or equal ones."
 	}
 	c.caption = append(c.caption, spread)
 	return true

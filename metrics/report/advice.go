@@ -152,6 +152,9 @@ func nextNotes(a *advice.Advice) []string {
 	case n == nil:
 		return nil
 	}
+	if n.Runs == 0 {
+		return []string{fmt.Sprintf("Measure next: nothing more; %s queued or running: %s.", number.Are(n.Queued, "run"), n.Why)}
+	}
 	text := fmt.Sprintf("Measure next: %s, %s", number.Count(n.Workers, "worker"), number.Count(n.Runs, "more run"))
 	if len(n.Neighbours) > 0 {
 		words := make([]string, len(n.Neighbours))
@@ -159,6 +162,9 @@ func nextNotes(a *advice.Advice) []string {
 			words[i] = fmt.Sprint(b)
 		}
 		text += ", with as many of " + strings.Join(words, " and ") + " to compare with"
+	}
+	if n.Queued > 0 {
+		text += " (" + number.Are(n.Queued, "run") + " queued or running already)"
 	}
 	text += ": " + n.Why + "."
 	if n.Command != "" {

@@ -96,7 +96,7 @@ func goalText(a *advice.Advice) string {
 
 // ruling maps what the intervals of the two best answers say about their order to a clause.
 var ruling = map[advice.Order]string{
-	advice.Unproven: "; ranked by their medians, with too few runs for intervals",
+	advice.Unproven: "; ranked by their medians, not by intervals",
 	advice.Overlap:  "; their intervals overlap",
 	advice.Apart:    "",
 }
@@ -140,12 +140,14 @@ func Best(list []*advice.Advice, wish advice.Options) string {
 	return text + "." + best.Uncertain()
 }
 
+const noInterval = number.Absent + ": no interval; `scaling` says why."
+
 // dashes returns a note that explains a dash after a value, if the table has one.
 func dashes(t *table.Table) []string {
 	for _, row := range t.Rows {
 		for _, cell := range row {
 			if text, ok := cell.(string); ok && strings.HasSuffix(text, " "+number.Absent) {
-				return []string{number.Absent + ": no interval; `scaling` says why."}
+				return []string{noInterval}
 			}
 		}
 	}

@@ -28,7 +28,7 @@ func Contrast(r *compare.Comparison, m measure.Measure, a, b string) *table.Tabl
 			p.P, string(p.Verdict), table.NonZero(p.Why))
 		t.Add(cells...)
 	}
-	t.Notes = []string{fmt.Sprintf("A: %s. B: %s. Medians of %s over runs, [95 %% interval]; –: too few runs for one.", a, b, of)}
+	t.Notes = []string{fmt.Sprintf("A: %s. B: %s. Medians of %s over runs, [95 %% interval]; –: too few runs for one, or equal ones.", a, b, of)}
 	if len(r.Differ) > 0 {
 		list, more := r.Differ, ""
 		if n := len(list) - mostDiffer; n > 0 {

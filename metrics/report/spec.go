@@ -214,12 +214,15 @@ func SpecSentence(a sensitivity.Answer) string {
 		say("%s%s needs all that was measured, %s: each smaller amount is too little.", provisional, a.Series, amounts(a.Spec.At, a.Keys()))
 	default:
 		value, interval := spreadText(a.Spec.Ratio.Value, a.Spec.Ratio.Interval, number.Percent)
+		if a.Spec.Ratio.Interval != nil {
+			value += " " + interval
+		}
 		odds := ""
 		if a.Spec.Keeps != nil {
 			odds = " (" + decision.Likely(*a.Spec.Keeps) + " likely to be enough)"
 		}
-		say("%s%s needs no more than %s%s: that keeps %s %s of the %s with %s (%s; up to %s may be lost).",
-			provisional, a.Series, amounts(a.Spec.At, a.Keys()), odds, value, interval, gained(a.Measure), amounts(a.Reference.At, a.Keys()), number.Count(a.Spec.Runs, "run"), number.ExactPercent(a.Epsilon))
+		say("%s%s needs no more than %s%s: that keeps %s of the %s with %s (%s; up to %s may be lost).",
+			provisional, a.Series, amounts(a.Spec.At, a.Keys()), odds, value, gained(a.Measure), amounts(a.Reference.At, a.Keys()), number.Count(a.Spec.Runs, "run"), number.ExactPercent(a.Epsilon))
 	}
 	for _, c := range a.Also {
 		say("So does %s.", amounts(c.At, a.Keys()))

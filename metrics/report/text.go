@@ -40,13 +40,13 @@ func withoutCommands(advised []*advice.Advice) []*advice.Advice {
 func answer(advised []*advice.Advice, curves []scaling.Curve, wish advice.Options, best []string) Answer {
 	advised = withoutCommands(advised)
 	if len(advised) != 1 {
-		r := Answer{Lead: best[0], Reasons: best[1:], Table: &Table{ID: "answers", Title: "Each configuration", Text: Answers(curves, advised, wish).Text()}}
+		r := Answer{Lead: best[0], Reasons: best[1:], Table: &Table{ID: "answers", Title: "Each configuration", Text: forReaders(Answers(curves, advised, wish))}}
 		if lead := Best(advised, wish); lead != "" {
 			r.Lead, r.Reasons = clean.Line(lead), best
 		}
 		return r
 	}
-	r := Answer{Lead: clean.Line(advised[0].Reason[0]), Table: &Table{ID: "candidates", Title: "Candidates", Text: Advice(advised[0], false).Text()}}
+	r := Answer{Lead: clean.Line(advised[0].Reason[0]), Table: &Table{ID: "candidates", Title: "Candidates", Text: forReaders(Advice(advised[0], false))}}
 	if second := advised[0].Reason[1]; second != "" {
 		r.Reasons = append(r.Reasons, clean.Line(second))
 	}
@@ -54,25 +54,44 @@ func answer(advised []*advice.Advice, curves []scaling.Curve, wish advice.Option
 	return r
 }
 
+// forReaders returns a table for readers who may not have the program.
+func forReaders(t *table.Table) table.Text {
+	text := t.Text()
+	for i, note := range text.Notes {
+		if note == noInterval {
+			text.Notes[i] = number.Absent + ": no interval."
+		}
+	}
+	return text
+}
+
 // answer returns the answer of the report: the advice, if the kind of workload has one, and the
-// best value of each measure.
+// best value of each measure. It includes the doubts that can change it, which advice states itself.
 func (s *ReportedStudy) answer() Answer {
-	best := s.bests()
+	a, advised := s.advisedOrBest(s.bests())
+	if doubts := scaling.DecisiveNote(s.Curves, s.Warnings...); doubts != "" && !advised {
+		a.Lead += " " + clean.Line(doubts)
+	}
+	return a
+}
+
+// advisedOrBest returns the answer without doubts. advised reports whether it is the advice.
+func (s *ReportedStudy) advisedOrBest(best []string) (a Answer, advised bool) {
 	if s.Kind.Trains {
 		if len(best) > 0 && !trained(s.Curves) {
-			return Answer{Lead: best[0], Reasons: append(best[1:], "No run reports its steps or reaches a target, so there is no advice on the number of workers.")}
+			return Answer{Lead: best[0], Reasons: append(best[1:], "No run reports its steps or reaches a target, so there is no advice on the number of workers.")}, false
 		}
 		a := answer(s.Advised, s.Curves, s.Wish, bestMeasured(s.Curves))
 		a.Reasons = append(a.Reasons, best...)
-		return a
+		return a, true
 	}
 	if s.Advised != nil && best != nil {
-		return answer(s.Advised, s.Answered, s.Wish, best)
+		return answer(s.Advised, s.Answered, s.Wish, best), true
 	}
 	if best == nil {
-		return Answer{Lead: clean.Line(fmt.Sprintf("Measured in %s: %s.", number.Count(len(s.Observations), "run"), cmp.Or(strings.Join(s.judged(), ", "), "nothing")))}
+		return Answer{Lead: clean.Line(fmt.Sprintf("Measured in %s: %s.", number.Count(len(s.Observations), "run"), cmp.Or(strings.Join(s.judged(), ", "), "nothing")))}, false
 	}
-	return Answer{Lead: best[0], Reasons: best[1:]}
+	return Answer{Lead: best[0], Reasons: best[1:]}, false
 }
 
 // bests returns a sentence for each measure of the frames that says where it is best.
@@ -176,8 +195,7 @@ var method = []Fact{
 	{Name: "Speedup", Values: []string{"The ratio of median throughputs, this point's over the base's; 1 at the base. Efficiency is the speedup times the base's workers over this point's."}},
 	{Name: "Time to accuracy", Values: []string{"From the start of the training clock, before the first sample is read, to the end of the first evaluation that reaches the target, evaluations on the clock. A run that misses the target ranks after all that reach it."}},
 	{Name: "Intervals", Values: []string{
-		"95 % or more. For medians: exact binomial, with 6 runs or more. For speedups and efficiencies: from the intervals of the two medians (MOVER), with 6 runs or more on each side.",
-		"With fewer runs there is no interval, and no ± instead.",
+		"95 % or more. For medians: exact binomial, with 6 runs or more. For speedups and efficiencies: from the intervals of the two medians (MOVER), with 6 runs or more on each side. There is no interval with fewer runs, or if all have the same value.",
 	}},
 	{Name: "Parts of a step", Values: []string{"Shares of the mean rank's steady step time: computing, reducing gradients (waiting for slower ranks included), waiting for data. Parts may overlap. What was not measured is a dash, never 0."}},
 }
@@ -267,6 +285,8 @@ func sureness(e *scaling.Estimate, interval string, runs int) string {
 		return fmt.Sprintf(" %s (median of %s, with its interval)", interval, number.Count(runs, "run"))
 	case runs == 1:
 		return " (one run, so no interval)"
+	case e.Constant():
+		return fmt.Sprintf(" (median of %s; %s)", number.Count(runs, "run"), e.Why)
 	}
 	return fmt.Sprintf(" (median of %s, too few for an interval)", number.Count(runs, "run"))
 }

@@ -20,9 +20,6 @@ type Comparison struct {
 	WhyNoP string
 }
 
-// AllEqual says why samples without any scatter have no p-value.
-const AllEqual = "every run has the same value"
-
 // Compare compares two samples of positive values. Confidence is the level of the interval;
 // 0 means 0.95. At 95 %, the interval needs 6 runs per sample and the p-value 4, since
 // fewer can never differ at that level.

@@ -131,7 +131,7 @@ func predict(trained []*Observation, runs []benchmark) *Prediction {
 		chosen = latest(like)
 	}
 	if chosen == nil {
-		return none("no stored benchmark of %s with backend %q has %d workers on %s like these", reduction, strings.Join(backends, "\", \""), first.Workers, nodesText(first.Nodes))
+		return none("no stored benchmark of %s with backend %q has %s on %s like these", reduction, strings.Join(backends, "\", \""), number.Count(first.Workers, "worker"), nodesText(first.Nodes))
 	}
 	var seconds []float64
 	low, high, beyond := math.Inf(1), math.Inf(-1), false

@@ -126,12 +126,42 @@ func separated(e *Estimate, a, b Sample) bool {
 	}
 	lowA, highA := limits(a.runs)
 	lowB, highB := limits(b.runs)
+	if lowA == highA || lowB == highB { // equal runs do not show how much they scatter
+		return false
+	}
 	in := Interval{Low: min(lowA/highB, e.Value), High: max(highA/lowB, e.Value), Level: 1 - 2/combin.GeneralizedBinomial(float64(n+m), float64(n))}
 	if !isRate(in.Low) || !isRate(in.High) {
 		return false
 	}
 	e.Interval, e.Why = &in, ""
 	return true
+}
+
+// AllEqual says why samples without scatter have neither an interval nor a p-value.
+const AllEqual = "the runs of a point have the same value"
+
+// dropEmpty replaces an interval without width by the reason AllEqual. All runs, or those in the
+// middle, then have exactly the same value: it was copied or rounded, and says nothing about the
+// error. A value of 0 keeps its interval, since it may be exact, such as no errors.
+func (e *Estimate) dropEmpty() {
+	if in := e.Interval; in != nil && in.Low == in.High && in.Low != 0 {
+		e.Interval, e.Why = nil, AllEqual
+	}
+}
+
+// Constant reports whether there is no interval because the runs have the same value.
+func (e *Estimate) Constant() bool { return e != nil && e.Interval == nil && e.Why == AllEqual }
+
+// Ends returns the ends of the interval, or the value twice if the runs have the same value. ok is
+// false if there are too few runs. Callers add a doubt about equal runs.
+func (e *Estimate) Ends() (low, high float64, ok bool) {
+	switch {
+	case e == nil:
+		return 0, 0, false
+	case e.Interval != nil:
+		return e.Interval.Low, e.Interval.High, true
+	}
+	return e.Value, e.Value, e.Constant()
 }
 
 // An Estimate is a median or a ratio of medians, with its error.

@@ -9,21 +9,25 @@ import (
 )
 
 // Median returns the median of a sample of runs, with its exact interval if there are
-// enough runs. Confidence is the requested level; 0 means 0.95.
+// enough runs. Confidence is the requested level; 0 means 0.95. The values are discrete, such as
+// positions on an axis: if they are equal, the interval has no width.
 func Median(xs []float64, confidence float64) (Estimate, error) {
-	for _, x := range xs {
-		if math.IsInf(x, 0) {
-			return Estimate{}, fmt.Errorf("cannot take a median of %g", x)
-		}
-	}
-	r, err := ReachOf(xs, nil, 0, measure.Lower, false, confidence)
-	if err == nil && r.Median == nil {
-		err = fmt.Errorf("cannot take a median of no runs")
-	}
+	confidence, err := level(confidence)
 	if err != nil {
 		return Estimate{}, err
 	}
-	return *r.Median, nil
+	if len(xs) == 0 {
+		return Estimate{}, fmt.Errorf("cannot take a median of no runs")
+	}
+	for _, x := range xs {
+		if math.IsInf(x, 0) || math.IsNaN(x) {
+			return Estimate{}, fmt.Errorf("cannot take a median of %g", x)
+		}
+	}
+	sorted := slices.Sorted(slices.Values(xs))
+	e := Estimate{Value: middle(sorted), Runs: len(sorted)}
+	e.Interval, e.Why = medianInterval(sorted, confidence)
+	return e, nil
 }
 
 // censoredReach is like ReachOf for a sample that is sorted and not empty, and lacks runs.
@@ -40,7 +44,9 @@ func censoredReach(sorted []float64, lacking int, better measure.Direction, byNo
 		all = slices.Concat(slices.Repeat([]float64{math.Inf(-1)}, lacking), sorted)
 	}
 	if in != nil {
-		return Reach{Median: &Estimate{Value: middle(all), Runs: len(sorted), Interval: in}}
+		e := &Estimate{Value: middle(all), Runs: len(sorted), Interval: in}
+		e.dropEmpty()
+		return Reach{Median: e}
 	}
 	r := Reach{Why: why}
 	if better == measure.Lower {
@@ -71,6 +77,7 @@ func (e *Estimate) byNode(runs []made, confidence float64) {
 	}
 	if e.Interval, e.Why = medianInterval(groups, confidence); e.Interval != nil {
 		e.Interval.Low, e.Interval.High = min(e.Interval.Low, e.Value), max(e.Interval.High, e.Value)
+		e.dropEmpty()
 		return
 	}
 	e.Why = fmt.Sprintf("runs that share a node count as one, so %d runs count as %d: %s", e.Runs, len(groups), e.Why)
@@ -81,6 +88,7 @@ func (e *Estimate) byNode(runs []made, confidence float64) {
 func medianOf(sorted []float64, confidence float64) *Estimate {
 	e := &Estimate{Value: middle(sorted), Runs: len(sorted)}
 	e.Interval, e.Why = medianInterval(sorted, confidence)
+	e.dropEmpty()
 	return e
 }
 
@@ -226,6 +234,7 @@ func (s *Summary) Like(values []float64, runs []*Observation, lacking int, bette
 		sample.runs = append(sample.runs, made{x, runs[i]})
 	}
 	sample.Median = reachOf(sample.runs, lacking, better, byNode, confidence).Median
+	sample.constant = reachOf(madeBy(values, runs), lacking, better, byNode, confidence).Median.Constant()
 	return sample, nil
 }
 

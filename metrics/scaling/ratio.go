@@ -42,6 +42,7 @@ const (
 	Drifting  Refusal = "drift"      // the machine drifts, and the runs were not interleaved
 	TwoGroups Refusal = "two-groups" // a median is in the gap between fast and slow runs
 	Missing   Refusal = "misses"     // too many runs miss the target: the interval has no upper end
+	Equal     Refusal = "equal"      // the runs of a point have exactly the same value
 	FewRuns   Refusal = "few-runs"   // too few runs for an interval, counting those that share a node as one
 )
 
@@ -128,6 +129,7 @@ type Sample struct {
 	changing bool
 	// detrended is true if Median is corrected for the drift.
 	detrended bool
+	constant  bool // the values, before any correction, have no interval because they are equal
 	byNode    bool
 	apart     bool // the two samples may come from different times
 	// lacking is true if further runs lack a value for a reason that depends on it. Median
@@ -139,7 +141,7 @@ type Sample struct {
 func (s *Summary) sample() Sample {
 	if !s.settled {
 		s.settled = true
-		s.still = Sample{Median: s.Median, runs: s.made, byNode: s.byNode, lacking: s.lacking > 0, changing: changing(s.found)}
+		s.still = Sample{Median: s.Median, constant: s.Constant(), runs: s.made, byNode: s.byNode, lacking: s.lacking > 0, changing: changing(s.found)}
 		if s.still.changing {
 			s.settle()
 		}
@@ -156,7 +158,7 @@ func (s *Summary) settle() {
 	for i, runs := range detrend(points) {
 		p := s.peers[i]
 		p.settled = true
-		p.still = Sample{Median: p.Median, runs: p.made, byNode: p.byNode, lacking: p.lacking > 0, changing: true}
+		p.still = Sample{Median: p.Median, constant: p.Constant(), runs: p.made, byNode: p.byNode, lacking: p.lacking > 0, changing: true}
 		if p.Median != nil && len(runs) > 0 && !slices.EqualFunc(runs, p.made, func(a, b made) bool { return a.value == b.value }) {
 			still := p.an.summarise(&Summary{Measure: p.Measure, an: p.an, byNode: p.byNode}, runs, p.lacking)
 			p.still.Median, p.still.runs, p.still.detrended = still.Median, runs, true
@@ -168,6 +170,18 @@ func (s *Summary) settle() {
 // the same runs. The ratio has an interval, or the refusal says why not. The ratio is nil
 // if it is out of range.
 func divide(a, b Sample, confidence float64) (*Estimate, Refusal) {
+	e, why := divideVarying(a, b, confidence)
+	if e != nil && why == "" && (a.constant || b.constant) {
+		e.Interval, e.Why = nil, AllEqual
+	}
+	if e.Constant() {
+		why = Equal
+	}
+	return e, why
+}
+
+// divideVarying is like divide for runs that differ.
+func divideVarying(a, b Sample, confidence float64) (*Estimate, Refusal) {
 	if e, why, ok := divideRuns(a, b, confidence); ok {
 		return e, why
 	}
@@ -276,7 +290,8 @@ func ofLogs(logs []made, byNode bool, confidence float64) (*Estimate, Refusal) {
 		values[i] = m.value
 	}
 	slices.Sort(values)
-	e := medianOf(values, confidence)
+	e := &Estimate{Value: middle(values), Runs: len(values)} // equal ratios do not mean equal runs
+	e.Interval, e.Why = medianInterval(values, confidence)
 	if byNode {
 		e.byNode(logs, confidence)
 	}

@@ -24,7 +24,9 @@ func timed(workers int, begin float64, seconds ...float64) []Observation {
 
 func TestRatio(t *testing.T) {
 	inf := math.Inf(1)
-	one := func(workers int, begin float64) []Observation { return timed(workers, begin, 90, 90, 90, 90, 90, 90) }
+	one := func(workers int, begin float64) []Observation {
+		return timed(workers, begin, 90, 90.9, 89.1, 89.1, 90.9, 90)
+	}
 	for name, c := range map[string]struct {
 		a, b    []Observation // at 1 and 2 workers
 		measure string
@@ -33,13 +35,14 @@ func TestRatio(t *testing.T) {
 		order   Order
 	}{
 		// 90 s over 40 s; with 10 s of initialisation each, 100 over 50.
-		"training clock": {one(1, 1000), timed(2, 1600, 40, 40, 40, 40, 40, 40), "to_0.75", 2.25, "", Interleaved},
-		"from the start": {one(1, 1000), timed(2, 1600, 40, 40, 40, 40, 40, 40), "start_to_0.75", 2, "", Interleaved},
+		"training clock": {one(1, 1000), timed(2, 1600, 40, 40.4, 39.6, 39.6, 40.4, 40), "to_0.75", 2.25, "", Interleaved},
+		"from the start": {one(1, 1000), timed(2, 1600, 40, 40.4, 39.6, 39.6, 40.4, 40), "start_to_0.75", 2, "", Interleaved},
 		"half miss":      {one(1, 1000), timed(2, 1600, 40, 40, 40, inf, inf, inf), "to_0.75", 0, HalfMiss, Interleaved},
 		"no runs":        {one(1, 1000), timed(2, 1600), "to_0.75", 0, NoRuns, ""},
-		"plan order":     {one(1, 1000), timed(2, 1e6, 40, 40, 40, 40, 40, 40), "to_0.75", 2.25, PlanOrder, MadeApart},
-		"unknown order":  {one(1, -3600), timed(2, 1600, 40, 40, 40, 40, 40, 40), "to_0.75", 2.25, "", OrderUnknown},
-		"few runs":       {one(1, 1000), timed(2, 1600, 40, 40, 40, 40), "to_0.75", 2.25, FewRuns, ""},
+		"plan order":     {one(1, 1000), timed(2, 1e6, 40, 40.4, 39.6, 39.6, 40.4, 40), "to_0.75", 2.25, PlanOrder, MadeApart},
+		"unknown order":  {one(1, -3600), timed(2, 1600, 40, 40.4, 39.6, 39.6, 40.4, 40), "to_0.75", 2.25, "", OrderUnknown},
+		"equal runs":     {one(1, 1000), timed(2, 1600, 40, 40, 40, 40, 40, 40), "to_0.75", 2.25, Equal, Interleaved},
+		"few runs":       {one(1, 1000), timed(2, 1600, 40, 40.4, 39.6, 40), "to_0.75", 2.25, FewRuns, ""},
 	} {
 		curves, _ := Analyse(append(c.a, c.b...), Options{})
 		points := curves[0].Points

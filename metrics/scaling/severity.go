@@ -47,7 +47,7 @@ var severities = []struct {
 	{regexp.MustCompile(` ran on whole nodes, .+ on nodes that other jobs may share `), Decisive},
 	{unread, Decisive},
 
-	{regexp.MustCompile(`^no base: |^no worker count has |^to count throughput in |^if they do the same work at each worker count`), Baseless},
+	{regexp.MustCompile(`^no base: |^no worker count has |^to count throughput in |^if they do the same work at each worker count|^.scalebench advise -m \S+ recommends by `), Baseless},
 
 	{regexp.MustCompile(`^the base is one worker, which exchanges no gradients`), Remarkable},
 

@@ -45,13 +45,8 @@ func (s *Summary) Censored() int {
 	return s.lacking
 }
 
-// Constant reports whether the interval of the median has no width, because all runs, or those in
-// the middle, have exactly the same value. Such an interval says nothing about the error of the
-// median: the values were copied or rounded.
-func (s *Summary) Constant() bool {
-	m := s.Median
-	return m != nil && m.Value != 0 && m.Interval != nil && m.Interval.Low == m.Interval.High
-}
+// Constant reports whether the median has no interval because the runs have the same value.
+func (s *Summary) Constant() bool { return s.Median.Constant() }
 
 // Reached returns the number of runs that did not miss the target.
 func (s *Summary) Reached() int { return len(s.Values) }

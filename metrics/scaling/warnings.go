@@ -36,11 +36,11 @@ func (an *analysis) pointWarnings(p *Point, runs []*Observation) []string {
 	if an.asksThroughput() && trains(runs) {
 		list = append(list, leftOut(runs)...)
 	}
-	if m := p.Of(measure.Throughput).Median; an.asksThroughput() && m != nil && m.Why != "" {
+	if m := p.Of(measure.Throughput).Median; an.asksThroughput() && m != nil && m.Why != "" && !m.Constant() {
 		list = append(list, "throughput: "+m.Why)
 	}
 	if s := p.Of(an.asked()); s.Constant() {
-		list = append(list, fmt.Sprintf("all runs have exactly the same %s: an interval without width says nothing; check whether values were copied or rounded", s.Title))
+		list = append(list, fmt.Sprintf("all runs have exactly the same %s, so there is no interval: check whether the values were copied or rounded", s.Title))
 	}
 	for _, s := range p.Targets() {
 		if s.Reached() < s.Runs && an.asks(s.Measure) {

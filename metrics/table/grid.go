@@ -14,13 +14,12 @@ type grid []*gridColumn
 
 // A gridColumn is one column of a grid.
 type gridColumn struct {
-	title    string
-	cells    []string
-	right    bool // numbers, aligned to the right
-	id       bool // identifies the row
-	optional bool
-	width    int // longest line; 0 means no limit
-	least    int // the width with all lines as short as possible; 0 before it is computed
+	title string
+	cells []string
+	right bool // numbers, aligned to the right
+	id    bool // identifies the row
+	width int  // longest line; 0 means no limit
+	least int  // the width with all lines as short as possible; 0 before it is computed
 }
 
 // grid formats the table's cells.
@@ -28,7 +27,7 @@ func (t *Table) grid() grid {
 	g := make(grid, len(t.Columns))
 	identified := slices.ContainsFunc(t.Columns, func(c Column) bool { return c.ID })
 	for i, column := range t.Columns {
-		c := &gridColumn{title: column.title(), right: t.numeric(i), optional: column.Optional, id: column.ID || !identified && i == 0}
+		c := &gridColumn{title: column.title(), right: t.numeric(i), id: column.ID || !identified && i == 0}
 		for _, row := range t.Rows {
 			c.cells = append(c.cells, column.Text(row[i]))
 		}
@@ -113,24 +112,6 @@ func (g grid) least() int {
 		sum += c.least
 	}
 	return sum
-}
-
-// narrowed returns the grid without the optional columns that do not fit into width,
-// and the titles of the columns left out. If the others do not fit either, it leaves
-// out none.
-func (g grid) narrowed(width int) (grid, []string) {
-	var leftOut []string
-	kept := slices.Clone(g)
-	for i := len(kept) - 1; i >= 0 && kept.least() > width; i-- {
-		if kept[i].optional {
-			leftOut = append([]string{kept[i].title}, leftOut...)
-			kept = slices.Delete(kept, i, i+1)
-		}
-	}
-	if kept.least() > width {
-		return g, nil
-	}
-	return kept, leftOut
 }
 
 // parts splits the grid into grids that fit into width. Each begins with the columns

@@ -22,23 +22,19 @@ type Screen struct {
 const columnGap = 2 // blanks between two columns
 
 // writeText writes a table for a terminal or a pipe, with columns separated by spaces.
-// If a terminal is too narrow, long cells and titles get several lines; then optional
-// columns are left out and named below; then the table is folded into parts, each with
-// the columns that identify the rows. Names are never wrapped, because people copy
-// them, and nothing is truncated. If the identifying columns alone are too wide, each row
+// If a terminal is too narrow, long cells and titles get several lines; then the table is
+// folded into parts, each with the columns that identify the rows. Names are never
+// wrapped, because people copy them, and nothing is left out. If the identifying columns alone are too wide, each row
 // is printed as a list.
 func (t *Table) writeText(w io.Writer, on Screen) error {
 	var lines strings.Builder
 	if t.Lead != "" {
 		lines.WriteString(wrapped(clean.Line(t.Lead), on.Width))
 	}
-	var leftOut []string
 	if on.Width <= 0 {
 		t.grid().write(&lines, on)
 	} else {
-		g, names := t.grid().narrowed(on.Width)
-		leftOut = names
-		list := g.parts(on.Width)
+		list := t.grid().parts(on.Width)
 		if list == nil {
 			list = t.records()
 		}
@@ -52,9 +48,6 @@ func (t *Table) writeText(w io.Writer, on Screen) error {
 	}
 	for _, note := range t.Notes {
 		lines.WriteString(wrapped(clean.Line(note), on.Width))
-	}
-	if len(leftOut) > 0 {
-		lines.WriteString(wrapped("Not shown (terminal too narrow): "+strings.Join(leftOut, ", ")+".", on.Width))
 	}
 	_, err := io.WriteString(w, lines.String())
 	return err

@@ -62,9 +62,7 @@ type Column struct {
 	// People hides the column from CSV and JSON, which have the same facts in another
 	// column.
 	People bool
-	// Optional hides the column from people if it is empty in all rows. On a terminal
-	// that is too narrow, optional columns are left out, last first, and named below
-	// the table.
+	// Optional hides the column from people if it is empty in all rows.
 	Optional bool
 }
 

@@ -120,18 +120,17 @@ func TestTableFitsTheTerminal(t *testing.T) {
 	}
 }
 
-func TestNarrowTerminalLeavesColumnsOut(t *testing.T) {
+func TestNarrowTerminalFoldsColumns(t *testing.T) {
 	tab := &Table{Columns: []Column{{Key: "run"}, {Key: "nodes", Optional: true}, {Key: "throughput", Unit: "samples/s"}, {Key: "job", Optional: true}}}
 	tab.Add("study/native-w1-r1-a1", 4, 512.25, "4711")
 	for width, want := range map[int]string{
 		// 21 + 2 + 5 + 2 + 22 + 2 + 4 columns, and fewer
 		58: "run                    nodes  throughput (samples/s)  job\nstudy/native-w1-r1-a1      4                     512  4711\n",
 		57: "                               throughput\nrun                    nodes  (samples/s)  job\nstudy/native-w1-r1-a1      4          512  4711\n",
-		// 21 + 2 + 5 + 2 + 11 + 2 + 4 columns, and fewer
+		// 21 + 2 + 5 + 2 + 11 + 2 + 4 columns; below that each part of the table begins with the run
 		47: "                               throughput\nrun                    nodes  (samples/s)  job\nstudy/native-w1-r1-a1      4          512  4711\n",
-		46: "                               throughput\nrun                    nodes  (samples/s)\nstudy/native-w1-r1-a1      4          512\nNot shown (terminal too narrow): job.\n",
-		40: "                        throughput\nrun                    (samples/s)\nstudy/native-w1-r1-a1          512\nNot shown (terminal too narrow): nodes,\njob.\n",
-		// 21 + 2 + 11 columns; below that each part of the table begins with the run
+		46: "                               throughput\nrun                    nodes  (samples/s)\nstudy/native-w1-r1-a1      4          512\n\nrun                    job\nstudy/native-w1-r1-a1  4711\n",
+		40: "run                    nodes\nstudy/native-w1-r1-a1      4\n\n                        throughput\nrun                    (samples/s)  job\nstudy/native-w1-r1-a1          512  4711\n",
 		33: "run                    nodes\nstudy/native-w1-r1-a1      4\n\n                        throughput\nrun                    (samples/s)\nstudy/native-w1-r1-a1          512\n\nrun                    job\nstudy/native-w1-r1-a1  4711\n",
 	} {
 		if diff := cmp.Diff(want, printed(t, tab, FormatTable, Screen{Width: width})); diff != "" {

@@ -152,7 +152,7 @@ func (v *adviser) advise(ctx context.Context, a *Analysis, arg string) ([]*advic
 		more.untilDecided(list)
 		return list, nil
 	}
-	more.commands(ctx, list, a.Curves)
+	more.commands(ctx, list, a)
 	return list, nil
 }
 

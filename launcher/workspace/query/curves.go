@@ -68,7 +68,7 @@ func (r *Reader) Curves(ctx context.Context, o Question) (*Analysis, error) {
 		scaling.PredictExchange(answer.Curves, answer.Observations, benchmarks)
 	}
 	answer.Warnings = append(answer.Warnings, told...)
-	a := &Analysis{Answer: answer, Study: name, design: o.Design}
+	a := &Analysis{Answer: answer, Study: name, design: o.Design, open: in.unread.open}
 	if answer.NoBase != nil {
 		a.BaseError = &workspace.Error{Err: answer.NoBase, Hint: a.basing(r.Rerun(ctx, db, o.Study, name))}
 	}

@@ -154,21 +154,31 @@ func measured(a *advice.Advice, workers int) bool {
 	return slices.ContainsFunc(a.Candidates, func(c advice.Candidate) bool { return c.Workers == workers && c.Basis == advice.Measured })
 }
 
-// commands adds the shell command to each measurement that the advice suggests.
-func (m *measuring) commands(ctx context.Context, list []*advice.Advice, curves []scaling.Curve) {
+// commands adds the shell command to each measurement that the advice suggests. It subtracts runs
+// that are queued or running.
+func (m *measuring) commands(ctx context.Context, list []*advice.Advice, a *Analysis) {
 	if m == nil {
 		return
+	}
+	curves, obs, waiting := a.Curves, a.Observations, m.r.waiting(ctx, a.open)
+	for i := range waiting {
+		m.last = max(m.last, waiting[i].Point.Repeat)
 	}
 	for _, a := range list {
 		if a.Next == nil || a.Next.AfterRepair {
 			continue
 		}
 		i := slices.IndexFunc(curves, func(c scaling.Curve) bool { return c.Series == a.Series })
-		all := append([]int{a.Next.Workers}, a.Next.Neighbours...)
-		keys := []string{counts(all...)}
+		var keys []string
 		if i >= 0 {
-			keys = append(keys, distinguishing(curves, i)...)
+			keys = distinguishing(curves, i)
+			a.Next.Subtract(queued(waiting, curves, i, obs))
 		}
+		if a.Next.Runs == 0 {
+			continue
+		}
+		all := append([]int{a.Next.Workers}, a.Next.Neighbours...)
+		keys = append([]string{counts(all...)}, keys...)
 		planned, roomy := m.fits(ctx, slices.Max(all))
 		if !planned { // impossible, because the study file has changed
 			continue
@@ -182,14 +192,22 @@ func (m *measuring) commands(ctx context.Context, list []*advice.Advice, curves 
 
 // distinguishing returns KEY=VALUE arguments for the keys in which curve i differs from the other
 // curves.
-func distinguishing(curves []scaling.Curve, i int) (keys []string) {
+func distinguishing(curves []scaling.Curve, i int) (words []string) {
+	for _, key := range different(curves, i) {
+		words = append(words, key+"="+written(key, scaling.ValueOf(curves[i].Parameters[key])))
+	}
+	return words
+}
+
+// different returns the keys in which curve i differs from the other curves.
+func different(curves []scaling.Curve, i int) (keys []string) {
 	for key, v := range curves[i].Parameters {
 		if strings.HasPrefix(key, "fingerprint.") {
 			continue
 		}
 		own := scaling.ValueOf(v)
 		if slices.ContainsFunc(curves, func(c scaling.Curve) bool { return scaling.ValueOf(c.Parameters[key]) != own }) {
-			keys = append(keys, key+"="+written(key, own))
+			keys = append(keys, key)
 		}
 	}
 	slices.Sort(keys)

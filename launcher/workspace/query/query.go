@@ -6,6 +6,7 @@ package query
 import (
 	"fmt"
 
+	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
@@ -87,5 +88,6 @@ type Analysis struct {
 	Study     string // name of the study
 	BaseError error  // error that names series without a base and the runs that would give them one; nil if there are none
 
-	design *sequential.Design // as in Question
+	design *sequential.Design  // as in Question
+	open   []*launcher.Attempt // runs without a verdict, which may be queued or running
 }

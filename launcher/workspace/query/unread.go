@@ -16,6 +16,8 @@ import (
 type unread struct {
 	warning string // how many, and why the first of them cannot; "" if all can be read
 	runs    string // how many, in words
+
+	open []*launcher.Attempt // runs without a verdict, which may be queued or running
 }
 
 // err returns an error that says that an answer does without the runs; nil if all can be read.
@@ -55,13 +57,13 @@ func (r *Reader) unreadIn(ctx context.Context, db *store.Store, arg, name string
 	for i := range obs {
 		measured[obs[i].Run] = true
 	}
-	list, all, err := launcher.Unread(folder, func(run string) bool { return measured[run] })
+	list, open, all, err := launcher.Unread(folder, func(run string) bool { return measured[run] })
 	if err != nil {
 		u.runs = "the runs in " + folder.Path()
 		u.warning = fmt.Sprintf("%s could not be read: %s", u.runs, causeOf(err))
 		return u, nil
 	}
-	if len(list) == 0 {
+	if u.open = open; len(list) == 0 {
 		return u, nil
 	}
 	rows, err := db.Runs(ctx, store.Filter{Study: name})

@@ -132,7 +132,7 @@ func openReplicas(c scaling.Curve, a capacity.Answer) (list []int) {
 		if rate.Median == nil || len(rate.Values) == 0 {
 			continue
 		}
-		if rate.Median.Interval == nil {
+		if _, _, ok := rate.Median.Ends(); !ok {
 			low, high := rate.Values[0], rate.Values[len(rate.Values)-1]
 			if high*decision.Clear <= demand { // too little
 				continue

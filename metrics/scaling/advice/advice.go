@@ -99,7 +99,8 @@ type Candidate struct {
 // Next is the measurement that would help most.
 type Next struct {
 	Workers    int    `json:"workers"`
-	Runs       int    `json:"runs"`   // how many more
+	Runs       int    `json:"runs"`   // how many more; 0: those that are queued suffice
+	Queued     int    `json:"queued"` // runs of these worker counts that are queued or running, and are not in Runs
 	Neighbours []int  `json:"beside"` // worker counts to measure again in the same blocks, for comparison; never null
 	Why        string `json:"why"`
 	// AfterRepair reports that the runs help only once the cause of a warning is removed.
@@ -107,6 +108,24 @@ type Next struct {
 	// Command is the command line that makes the measurement; "": unknown. Package advice leaves
 	// it empty.
 	Command string `json:"command"`
+}
+
+// Subtract subtracts runs that are queued or running, by worker count, from those to measure. Counts
+// with enough of them are left out.
+func (n *Next) Subtract(queued map[int]int) {
+	var left []int
+	least := math.MaxInt
+	for _, workers := range append([]int{n.Workers}, n.Neighbours...) {
+		n.Queued += queued[workers]
+		if queued[workers] < n.Runs {
+			left, least = append(left, workers), min(least, queued[workers])
+		}
+	}
+	if left == nil {
+		n.Runs = 0
+		return
+	}
+	n.Workers, n.Neighbours, n.Runs = left[0], left[1:], n.Runs-least
 }
 
 // Contender is a worker count that may be the better answer.
@@ -256,7 +275,7 @@ func Advise(c scaling.Curve, obs []scaling.Observation, o Options) (*Advice, err
 	}
 	s.candidates()
 	s.limits()
-	s.Ranking = s.law == nil && len(s.runs) > 0 && !slices.ContainsFunc(s.Candidates, func(c Candidate) bool { return c.main() != nil && c.main().Low != nil })
+	s.Ranking = s.law == nil && len(s.runs) > 0 && !slices.ContainsFunc(s.Candidates, func(c Candidate) bool { return s.enoughRuns(&c) })
 	s.choose()
 	s.next()
 	s.withholdOdds()

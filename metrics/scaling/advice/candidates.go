@@ -84,7 +84,7 @@ func (s *study) warnOfNoCost() {
 // borrow is for a measured throughput with too few runs for an interval. It sets the interval
 // that the fitted model predicts, extended to include the measured median.
 func (s *study) borrow(c *Candidate, why string) {
-	if p := s.carried(c.Workers); p != nil {
+	if p := s.carried(c.Workers); p != nil && why != scaling.AllEqual {
 		c.Throughput.Low, c.Throughput.High = new(min(*p.Low, c.Throughput.Value)), new(max(*p.High, c.Throughput.Value))
 		if c.Efficiency != nil && c.Efficiency.Low == nil && c.Workers != s.curve.Base.Workers {
 			c.Efficiency = s.efficiency(c.Workers, *c.Throughput)

@@ -103,12 +103,35 @@ func (s *study) nothing() {
 	}
 	if s.curve.Measured(measure.RunSeconds) && !slices.ContainsFunc(s.curve.Points, func(p scaling.Point) bool { return p.Of(measure.StepP50).Runs > 0 }) {
 		s.Reason[1] = "Its runs report no steps and reach no target."
-		s.warn("if they do the same work at each worker count, `scalebench advise -m run_seconds` compares their run times")
+		if own := s.ownFigure(); own != "" {
+			s.warn("`scalebench advise -m %s` recommends by what the runs report", own)
+		} else {
+			s.warn("if they do the same work at each worker count, `scalebench advise -m run_seconds` compares their run times")
+		}
 	}
 	if s.curve.Measured(measure.TokensPerSecond) {
 		s.Reason[1] = "Its runs state tokens/s, but not how many tokens a sample has."
 		s.warn("to count throughput in tokens/s, import the runs again with --replace --set workload.sample=token, or set sample = \"token\" in [workload]")
 	}
+}
+
+// ownFigure returns the name of the only figure with a better direction that the runs report; "" if
+// there are none or several.
+func (s *study) ownFigure() (name string) {
+	for _, runs := range s.runs {
+		for _, r := range runs {
+			for _, m := range r.Reported {
+				switch {
+				case m.Better == measure.Neither || m.Name == name:
+				case name != "":
+					return ""
+				default:
+					name = m.Name
+				}
+			}
+		}
+	}
+	return name
 }
 
 // byLimits sets the answer if there are limits. It chooses among the counts up to the largest

@@ -129,12 +129,19 @@ func (s *study) have(workers, runs int) string {
 	return fmt.Sprintf("%s %s %d", number.Count(workers, "worker"), has, runs)
 }
 
+// enoughRuns reports whether the value that decides has an interval, or would have one if its runs
+// differed.
+func (s *study) enoughRuns(c *Candidate) bool {
+	f := c.main()
+	return f != nil && (f.Low != nil || s.withoutScatter(c))
+}
+
 // counted returns a doubt if so few counts were measured that another one, which could be
 // measured, may be better; nil otherwise.
 func (s *study) counted() []decision.Caveat {
 	full := 0
-	for _, c := range s.Candidates {
-		if f := c.main(); c.Basis == Measured && f != nil && f.Low != nil {
+	for i := range s.Candidates {
+		if c := &s.Candidates[i]; c.Basis == Measured && s.enoughRuns(c) {
 			full++
 		}
 	}

@@ -233,7 +233,7 @@ func (s *study) reaching() string {
 func (s *study) confirm() *Next {
 	if largest := s.largest(); s.Beyond != nil {
 		n := min(2*largest, *s.Beyond)
-		return &Next{Workers: n, Runs: fewRuns, Neighbours: s.nextTo(n), Why: fmt.Sprintf("a limit not seen up to %d workers may appear there; do not count on %d before that", largest, *s.Beyond)}
+		return &Next{Workers: n, Runs: fewRuns, Neighbours: s.nextTo(n), Why: fmt.Sprintf("a limit not seen up to %s may appear there; do not count on %d before that", number.Count(largest, "worker"), *s.Beyond)}
 	}
 	if s.Workers == nil {
 		return nil

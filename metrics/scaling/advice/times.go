@@ -76,7 +76,7 @@ func (s *study) measuredTime(c *Candidate, t *scaling.Summary) *Estimate {
 		return &f
 	}
 	why := "time: " + t.Median.Why
-	if g := s.modelled(c); g != nil && g.Low != nil && s.law != nil {
+	if g := s.modelled(c); g != nil && g.Low != nil && s.law != nil && !t.Constant() {
 		f.Low, f.High = new(min(*g.Low, f.Value)), new(max(*g.High, f.Value))
 		why += "; the interval is that of samples over throughput"
 	}

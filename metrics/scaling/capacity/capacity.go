@@ -267,11 +267,13 @@ func withInterval(c scaling.Curve) (measured []carried, why string) {
 			continue
 		case m == nil:
 			continue
-		case m.Interval == nil:
+		}
+		low, high, ok := m.Ends() // a search tries the same rates in each run, and may find equal ones
+		if !ok {
 			why = fmt.Sprintf("no interval at %s: %s; set study.repeats", counted(p.Workers), m.Why)
 			continue
 		}
-		measured = append(measured, carried{replicas: p.Workers, runs: m.Runs, rate: m.Value, low: m.Interval.Low, high: m.Interval.High})
+		measured = append(measured, carried{replicas: p.Workers, runs: m.Runs, rate: m.Value, low: low, high: high})
 	}
 	return measured, cmp.Or(why, "no run found a largest rate within a limit; set workload.limit, such as { p95 = \"50ms\" }")
 }

@@ -83,8 +83,9 @@ func (c *carried) searched(search scaling.Curve, limit measure.Limit) {
 		return
 	}
 	for _, p := range search.Points {
-		if e := p.Of(measure.RateWithinLimit).Median; p.Workers == c.replicas && e != nil && e.Interval != nil && e.Interval.Low > c.low {
-			c.low, c.rate = e.Interval.Low, max(c.rate, e.Value)
+		e := p.Of(measure.RateWithinLimit).Median
+		if low, _, ok := e.Ends(); p.Workers == c.replicas && ok && low > c.low {
+			c.low, c.rate = low, max(c.rate, e.Value)
 		}
 	}
 }

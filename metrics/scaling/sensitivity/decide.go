@@ -63,7 +63,7 @@ type search struct {
 
 // decide finds the smallest combination that suffices.
 func (a *Answer) decide(measured map[string]*Allocation, o Options) {
-	if a.Value == nil || a.Value.Interval == nil && !o.FewRuns {
+	if _, _, ok := a.Value.Ends(); !ok && !(o.FewRuns && a.Value != nil) {
 		a.Why = "the runs are too few for intervals; 6 of each combination are needed"
 	}
 	s := search{Answer: a, measured: measured, keys: o.Factors, found: -1, question: decision.Question{Limits: true, Least: o.sure()}}
@@ -174,7 +174,7 @@ func (s *search) whyOpen() string {
 func (a *Answer) beaten() (best *Allocation) {
 	for i := range a.measured {
 		m := &a.measured[i]
-		if m.Ratio == nil || m.Ratio.Interval == nil || m.Ratio.Interval.Low <= 1 {
+		if low, _, ok := m.Ratio.Ends(); !ok || low <= 1 {
 			continue
 		}
 		if best == nil || m.Ratio.Value > best.Ratio.Value {
@@ -201,7 +201,7 @@ func (a *Answer) undistinguished() {
 			if f.Ordered || l.At == f.Reference || l.Verdict == TooLittle {
 				continue
 			}
-			if l.Ratio == nil || l.Ratio.Interval == nil || l.Ratio.Interval.High > 1+a.Epsilon {
+			if _, high, ok := l.Ratio.Ends(); !ok || high > 1+a.Epsilon {
 				a.refuse(fmt.Sprintf("the runs do not tell whether %s=%s is better than %s, and words have no order", last(f.Key), l.At, f.Reference))
 				a.Next = append(a.Next, Allocation{At: a.With(f.Key, l.At), Runs: l.Runs, Verdict: Undecided})
 				return
@@ -212,12 +212,13 @@ func (a *Answer) undistinguished() {
 
 // judge compares the interval of a ratio with the permitted loss.
 func judge(ratio *scaling.Estimate, epsilon float64) Verdict {
+	low, high, ok := ratio.Ends()
 	switch {
-	case ratio == nil || ratio.Interval == nil:
+	case !ok:
 		return Undecided
-	case ratio.Interval.Low >= 1-epsilon:
+	case low >= 1-epsilon:
 		return Enough
-	case ratio.Interval.High < 1-epsilon:
+	case high < 1-epsilon:
 		return TooLittle
 	}
 	return Undecided
@@ -225,10 +226,11 @@ func judge(ratio *scaling.Estimate, epsilon float64) Verdict {
 
 // keeps returns the probability that an amount suffices; nil without an interval.
 func (o *Options) keeps(ratio *scaling.Estimate) *float64 {
-	if ratio == nil || ratio.Interval == nil {
+	low, high, ok := ratio.Ends()
+	if !ok {
 		return nil
 	}
-	p := 1 - decision.Belief{Value: ratio.Value, Low: ratio.Interval.Low, High: ratio.Interval.High, Level: o.Confidence}.AtMost(1-o.Epsilon)
+	p := 1 - decision.Belief{Value: ratio.Value, Low: low, High: high, Level: o.Confidence}.AtMost(1-o.Epsilon)
 	switch judge(ratio, o.Epsilon) { // without width, the interval's ends equal its value
 	case Enough:
 		p = max(p, o.sure())

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
@@ -183,7 +184,7 @@ func (a *Answer) offer(m Machine) Offer {
 			o.Why = "how much of it the runs used is not known: " + fixed.name
 			return o
 		case fixed.needs > fixed.has && fixed.key == "":
-			o.Why = fmt.Sprintf("it has %g GPUs, and the runs used %g", fixed.has, fixed.needs)
+			o.Why = fmt.Sprintf("it has %s, and the runs used %g", number.Count(int(fixed.has), "GPU"), fixed.needs)
 			return o
 		case fixed.needs > fixed.has:
 			o.Why = "it has less " + fixed.name + " than the runs, which were not run with less"
@@ -218,7 +219,7 @@ func (a *Answer) offer(m Machine) Offer {
 // judgeMachine sets the verdict on a machine: it compares the resources that a worker would
 // get there (at) with the measured combinations.
 func (a *Answer) judgeMachine(o *Offer, at map[string]scaling.Value) {
-	if a.Value == nil || a.Value.Interval == nil {
+	if _, _, ok := a.Value.Ends(); !ok {
 		o.Verdict, o.Of = Undecided, &Allocation{At: at}
 		return
 	}
@@ -252,7 +253,8 @@ func faster(x, y *Allocation) bool {
 		if a.Ratio == nil {
 			return 1
 		}
-		return a.Ratio.Interval.Low
+		low, _, _ := a.Ratio.Ends()
+		return low
 	}
 	return low(x) > low(y)
 }

@@ -121,7 +121,7 @@ func TestMachineOfFixedAmounts(t *testing.T) {
 		{func(*Load) {}, Machine{VCPUs: 8, Bytes: 12 * gib}, ""},
 		{func(*Load) {}, Machine{VCPUs: 8, Bytes: 12*gib - 1}, "it has less memory than the runs, which were not run with less"},
 		{func(l *Load) { l.Bytes = math.NaN() }, Machine{VCPUs: 8, Bytes: 12 * gib}, "how much of it the runs used is not known: memory"},
-		{func(l *Load) { l.GPUs = 2 }, Machine{VCPUs: 8, Bytes: 12 * gib, GPUs: 1}, "it has 1 GPUs, and the runs used 2"},
+		{func(l *Load) { l.GPUs = 2 }, Machine{VCPUs: 8, Bytes: 12 * gib, GPUs: 1}, "it has 1 GPU, and the runs used 2"},
 		{func(l *Load) { l.GPUs = 2 }, Machine{VCPUs: 8, Bytes: 12 * gib, GPUs: 2}, ""},
 	} {
 		o := fixed(c.change).Machines([]Machine{c.m}).Offers[0]

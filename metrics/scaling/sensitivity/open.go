@@ -39,5 +39,5 @@ func (a *Answer) LeftOut() (names []string) {
 // little: by decision.Clear, and in each run.
 func (a *Answer) farBelow(m Allocation) bool {
 	least := 1 - a.Epsilon
-	return m.Ratio != nil && m.Ratio.Interval == nil && m.Ratio.Value*decision.Clear <= least && len(m.Gains) > 0 && m.Gains[len(m.Gains)-1] < least
+	return m.Ratio != nil && m.Ratio.Interval == nil && !m.Ratio.Constant() && m.Ratio.Value*decision.Clear <= least && len(m.Gains) > 0 && m.Gains[len(m.Gains)-1] < least
 }
