@@ -211,26 +211,33 @@ func failScope(figure, per, text string) {
 	}
 }
 
-// keyUnit returns the unit in the name of a number in the log: before it, as in "time_ms=", or at the
-// head of its column.
+// headUnit returns the unit at the head of the column that a number is in, or on a line of its own.
+func (c *compiled) headUnit(ln line, before string) (u number.Unit, text string, ok bool) {
+	if c.declared.Base == "" {
+		return u, "", false
+	}
+	name := ln.head.of(ln.text, len(before))
+	for _, d := range headingOf(name).dims {
+		if d.base == c.declared.Base && !d.steps && !d.each {
+			return number.Unit{Base: d.base, Scale: d.scale, Per: d.per}, name, true
+		}
+	}
+	for _, word := range append(strings.FieldsFunc(name, func(r rune) bool { return strings.ContainsRune(" ()[]", r) }), ln.head.unit()) {
+		if u, ok := number.ParseUnit(word); ok && u.Base == c.declared.Base && !u.Inverse {
+			return u, cmp.Or(name, word), true
+		}
+	}
+	return u, "", false
+}
+
+// keyUnit returns the unit in the name of a number in the log: before it, as in "time_ms=", or
+// where headUnit finds it.
 func (c *compiled) keyUnit(ln line, before string) (u number.Unit, text string, ok bool) {
-	if name := ln.head.of(ln.text, len(before)); name != "" {
-		for _, d := range headingOf(name).dims {
-			if d.base == c.declared.Base && d.base != "" && !d.steps && !d.each {
-				return number.Unit{Base: d.base, Scale: d.scale, Per: d.per}, name, true
-			}
-		}
-		for _, word := range strings.FieldsFunc(name, func(r rune) bool { return strings.ContainsRune(" ()[]", r) }) {
-			if u, ok := number.ParseUnit(word); ok && u.Base == c.declared.Base && u.Base != "" && !u.Inverse {
-				return u, name, true
-			}
-		}
+	if u, text, ok := c.headUnit(ln, before); ok {
+		return u, text, true
 	}
 	if u, text, ok = number.KeyUnit(before); ok && (u.Base == c.declared.Base || u.IsRate() || u.Base == "s" && c.declared.Inverse) {
 		return u, text, true
-	}
-	if u, ok := number.ParseUnit(ln.head.unit()); ok && u.Base == c.declared.Base && u.Base != "" {
-		return u, ln.head.unit(), true
 	}
 	if m := unitOfList.FindStringSubmatch(before); m != nil {
 		if u, ok := number.ParseUnit(m[1]); ok && u.Base == c.declared.Base && u.Base != "" {

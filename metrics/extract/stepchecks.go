@@ -61,6 +61,8 @@ func (s *stepLog) checkTimes() {
 	stated := s.median(stepSeconds)
 	switch {
 	case steps == 0 || !(stated > 0):
+	case s.uniform():
+		s.l.note("the stated step times change and the times of day between lines do not: these are not the times of steps")
 	case stated*steps > 1.1*span+2:
 		s.wrongTime = fmt.Sprintf("the log states %.4g s for a step, and its times of day give %.4g s: a step cannot take longer than the time between lines, so one of the two is wrong", stated, span/steps)
 	case span > clockSpan && median > idle*stated && median > 1:
@@ -68,6 +70,11 @@ func (s *stepLog) checkTimes() {
 	case span > clockSpan && median > 1.5*stated && median > 1:
 		s.l.note("by the times of day a step takes %.4g s, and the stated step time is %.4g s: rates leave out the time between steps", median, stated)
 	}
+}
+
+// uniform reports whether all times between lines are equal although the stated step times change.
+func (s *stepLog) uniform() bool {
+	return slices.Max(s.clock.each)-slices.Min(s.clock.each) < 1e-3*slices.Max(s.clock.each) && s.slowest > 1.5*s.fastest
 }
 
 // timed renames a figure that follows from the stated step times if the times of day contradict

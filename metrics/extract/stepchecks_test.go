@@ -20,6 +20,11 @@ func megatronSteps(steps int, ms float64, each time.Duration, consumed int, more
 	return b.String()
 }
 
+// secondHalf returns the lines after the sixth.
+func secondHalf(log string) string {
+	return strings.Join(strings.SplitAfter(log, "\n")[6:], "")
+}
+
 // Stated step times and batches are compared with the times of day and the consumed samples. The
 // times pass midnight.
 func TestStatedStepsAgainstTheLog(t *testing.T) {
@@ -31,6 +36,8 @@ func TestStatedStepsAgainstTheLog(t *testing.T) {
 		{"times within rounding", megatronSteps(12, 1200, time.Second, 128, ""), "throughput", ""}, // 12 s against 10 s
 		{"too fast", megatronSteps(12, 5500, 3*time.Second, 128, ""), "stated_throughput", "the log states 5.5 s for a step, and its times of day give 3 s"},
 		{"too fast, a short log", megatronSteps(12, 5500, time.Second, 128, ""), "stated_throughput", "give 1 s"},
+		// A line a second, whatever the steps take: 128 / 5.5 s of the second batch, as stated.
+		{"a clock that counts lines", strings.ReplaceAll(megatronSteps(6, 1500, time.Second, 64, ""), "batch size:   128", "batch size:    64") + strings.ReplaceAll(secondHalf(megatronSteps(16, 5500, time.Second, 128, "")), "consumed samples:", "samples:"), "throughput", "these are not the times of steps"},
 		{"too few lines", megatronSteps(5, 5500, time.Second, 128, ""), "throughput", ""},
 		{"another batch", megatronSteps(12, 5500, 5500*time.Millisecond, 512, ""), "stated_throughput", "the consumed samples grow by 512 a step, and the global batch is stated as 128"},
 		{"skipped", megatronSteps(12, 5500, 5500*time.Millisecond, 128, " number of skipped iterations:   1 |"), "throughput", "12 of 12 lines have iterations that were skipped"},

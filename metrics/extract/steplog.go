@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -85,6 +86,8 @@ type stepLog struct {
 	counted        int                  // lines of steps that count
 	skipped        int                  // lines with iterations that were skipped or had no finite gradient
 	wrongBatch     string               // why the stated batch is wrong; "" if it is not
+	slowest        float64              // the longest stated step time, in the log's unit
+	fastest        float64              // the shortest one
 	wrongTime      string               // why the stated step times are wrong; "" if they are not
 	undivided      string               // why the number of workers is not that of devices; "" if it is
 }
@@ -190,6 +193,9 @@ func (s *stepLog) add(name string, v Value, scale float64) {
 		return
 	}
 	s.measured[name] = append(s.measured[name], v)
+	if name == stepSeconds {
+		s.slowest, s.fastest = max(s.slowest, v.Number), min(cmp.Or(s.fastest, v.Number), v.Number)
+	}
 }
 
 // number is like add, for a number in text form.
