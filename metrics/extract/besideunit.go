@@ -11,7 +11,7 @@ import (
 // {"throughput": 12, "throughput_unit": "ktok/s"}, {"tps": 12, "units": {"tps": "ktok/s"}}.
 
 var (
-	fieldOf  = regexp.MustCompile(`["']?([\pL_][\w./-]*)["']?\s*[=:]\s*(?:"([^"]*)"|'([^']*)'|([^\s,;{}"']+))`)
+	fieldOf  = regexp.MustCompile(`["']?([\pL_][\w./-]*)["']?\s*[=:]\s*("[^"]*"|'[^']*'|[^\s,;{}"']+)`)
 	keyOf    = regexp.MustCompile(`([\pL_][\w./-]*)["']?\s*[=:]?\s*["']?$`)
 	unitName = regexp.MustCompile(`(?i)^(.*?)[_.-]?units?$`)
 	inner    = regexp.MustCompile(`\{[^{}]*\}`)
@@ -28,12 +28,12 @@ func (c *compiled) besideUnit(w *numberAt) {
 	if m == nil || !strings.Contains(strings.ToLower(w.ln.before+w.ln.text+w.ln.after), "unit") {
 		return
 	}
-	key, object, at := m[1], "", 0
-	object, at = objectAround(w.ln.before+w.ln.text+w.ln.after, len(w.ln.before)+w.from)
+	key := m[1]
+	object, at := objectAround(w.ln.before+w.ln.text+w.ln.after, len(w.ln.before)+w.from)
 	for _, list := range unitsOfs.FindAllStringSubmatch(object, -1) {
 		for _, f := range fieldOf.FindAllStringSubmatch(list[1], -1) {
 			if strings.EqualFold(f[1], key) {
-				c.takeUnit(w, f[2]+f[3]+f[4])
+				c.takeUnit(w, f[2])
 				return
 			}
 		}
@@ -41,12 +41,7 @@ func (c *compiled) besideUnit(w *numberAt) {
 	own, fields, bare := -1, []string{}, -1
 	flat := inner.ReplaceAllStringFunc(object, func(text string) string { return strings.Repeat(" ", len(text)) })
 	for i, f := range fieldOf.FindAllStringSubmatchIndex(flat, -1) {
-		name, text := flat[f[2]:f[3]], ""
-		for g := 4; g < 10; g += 2 {
-			if f[g] >= 0 {
-				text = flat[f[g]:f[g+1]]
-			}
-		}
+		name, text := flat[f[2]:f[3]], flat[f[4]:f[5]]
 		if f[0] <= at && at < f[1] {
 			own = i
 		}
@@ -64,17 +59,18 @@ func (c *compiled) besideUnit(w *numberAt) {
 	if bare < 0 {
 		return
 	}
-	u, known := number.ParseUnit(fields[bare])
+	u, known := number.ParseUnit(strings.Trim(fields[bare], `"'`))
 	switch {
 	case aValue.MatchString(key) || own >= 0 && (bare == own+1 || bare == own-1):
 		c.takeUnit(w, fields[bare])
 	case known && u.Base == c.declared.Base && u.Scale != c.declared.Scale:
-		fail("the line states the unit %q, which may be that of %s, in %q; let a group (?P<unit>…) match the unit of the number", fields[bare], w.Number, w.shown())
+		fail("the line states the unit %s, which may be that of %s, in %q; let a group (?P<unit>…) match the unit of the number", fields[bare], w.Number, w.shown())
 	}
 }
 
 // takeUnit sets the unit of a number. It ignores text that is not a unit.
 func (c *compiled) takeUnit(w *numberAt, text string) {
+	text = strings.Trim(text, `"'`)
 	if u, known := number.ParseUnit(text); known {
 		w.Unit, w.Parsed, w.Known, w.Attached = text, u, true, true
 	}

@@ -170,3 +170,38 @@ func (t *table) mapped(columns map[string]Column) {
 		l.fail(0, "no column is mapped to a figure; map one or more of %s, like throughput=img_s. The file has %s", strings.Join(TableFigures, ", "), t.names())
 	}
 }
+
+// devices adds a doubt if workers are nodes that have several devices each, and refuses the table
+// if the number of devices of a node changes.
+func (s *survey) devices() {
+	workers := s.columns["workers"].Name
+	if workers == "" || !countsNodes(workers) {
+		return
+	}
+	for _, o := range s.others {
+		list := number.Words(o.name)
+		each := countsOneNode(o.name) || tasksName.MatchString(o.name)
+		if !o.numeric || !o.whole || !each && (!countsDevices(list) || slices.Contains(list, "/") || number.TimeUnit(list[len(list)-1]) > 0) {
+			continue
+		}
+		found := map[float64]bool{}
+		s.eachRow(func(t *table, r surveyed) {
+			if v, ok := t.readable(0, o.name); ok && r.workers > 0 {
+				if !each {
+					v.Number /= r.workers
+				}
+				found[v.Number] = true
+			}
+		})
+		switch counts := slices.Sorted(maps.Keys(found)); {
+		case len(counts) > 1:
+			s.l.fail(0, "column %s is mapped to workers and counts nodes, and by column %s a node has %g to %g devices: add a column with the number of all devices, and write %s", clip(workers), clip(o.name), counts[0], counts[len(counts)-1], mapping("workers", "COLUMN", ""))
+		case len(counts) == 1 && counts[0] > 1:
+			s.say("workers are nodes here (column %s), with %g devices each by column %s: figures per worker are those of a node; for devices, map the column that counts all of them", clip(workers), counts[0], clip(o.name))
+			s.doubts = append(s.doubts, fmt.Sprintf("a worker is a node with %g devices", counts[0]))
+			return
+		}
+	}
+}
+
+var tasksName = regexp.MustCompile(`(?i)^n?(?:tasks?|ranks?|procs?)[-_ ]per[-_ ]node$|^ppn$`)
