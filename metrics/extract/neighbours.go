@@ -213,10 +213,10 @@ func failScope(figure, per, text string) {
 
 // headUnit returns the unit at the head of the column that a number is in, or on a line of its own.
 func (c *compiled) headUnit(ln line, before string) (u number.Unit, text string, ok bool) {
-	if c.declared.Base == "" {
+	name := ln.head.of(ln.text, len(before))
+	if c.declared.Base == "" || name == "" && ln.head.unit() == "" {
 		return u, "", false
 	}
-	name := ln.head.of(ln.text, len(before))
 	for _, d := range headingOf(name).dims {
 		if d.base == c.declared.Base && !d.steps && !d.each {
 			return number.Unit{Base: d.base, Scale: d.scale, Per: d.per}, name, true
