@@ -26,6 +26,7 @@ func commands(s *session) []*cli.Command {
 		submitCommand(s),
 		statusCommand(s),
 		watchCommand(s),
+		serveCommand(s),
 		logsCommand(s),
 		retryCommand(s),
 		cancelCommand(s),

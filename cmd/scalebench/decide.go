@@ -19,7 +19,6 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/cost"
 	"github.com/scalebench/scalebench/metrics/number"
-	"github.com/scalebench/scalebench/metrics/scaling/sequential"
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
@@ -35,11 +34,7 @@ func decideCommand(s *session) *cli.Command {
 			"Exit code 5: not decided.",
 		Flags: append(o.questionFlags(""), siteFlag(&o.wish.wish.Site)),
 		Action: func(c *cli.Context) error {
-			folder, err := s.workspace().Find(c.Context, c.Args().First())
-			if err != nil {
-				return err
-			}
-			record, err := decide.Read(folder)
+			record, err := s.reader().Looks(c.Context, c.Args().First())
 			if err != nil {
 				return err
 			}
@@ -55,16 +50,8 @@ func decideCommand(s *session) *cli.Command {
 }
 
 func runDecide(ctx context.Context, s *session, o untilOptions, arg string, record *decide.Record) error {
-	o.most = cmp.Or(o.most, record.Most, sequential.Most)
-	w, err := s.workspace().Load(ctx, workspace.Request{Study: arg, Site: o.wish.wish.Site, Overrides: []string{"study.repeats=" + study.UntilDecided, fmt.Sprintf("study.max_repeats=%d", o.most)}})
-	if err != nil {
-		return err
-	}
-	d, err := s.deciding(ctx, w, o)
-	if err != nil {
-		return err
-	}
-	outcome, err := d.Look(ctx)
+	o.wish.Study, o.wish.wish.Market = arg, cost.OnDemand
+	outcome, err := s.reader().Look(ctx, o.wish.asked(), record, o.most)
 	if err != nil {
 		return err
 	}

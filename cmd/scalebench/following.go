@@ -12,6 +12,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/worker"
 	"github.com/scalebench/scalebench/launcher/workspace"
+	"github.com/scalebench/scalebench/launcher/workspace/query"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
@@ -65,10 +66,9 @@ func (w *watch) observe(states []launcher.State) {
 	}
 	switch {
 	case running == 1:
-		t := last.Traces
 		text := fmt.Sprintf("%s, %s", last.Run.Name(), number.Count(last.Point.Workers, "worker"))
-		if t.Throughput > 0 {
-			text += fmt.Sprintf(": epoch %d, step %d, about %s %s", t.Epoch, t.Step, number.Significant(t.Throughput), measure.RateUnit(last.Point.Workload.Train.Sample))
+		if last.Traces.Throughput > 0 {
+			text += ": " + query.Reached(last)
 		}
 		w.bar.describe(text)
 	case running > 1:

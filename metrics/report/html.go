@@ -13,12 +13,17 @@ import (
 	"github.com/scalebench/scalebench/templates"
 )
 
-var pageTemplate = sync.OnceValues(func() (*template.Template, error) {
+var pageTemplate = sync.OnceValues(PageTemplates)
+
+// PageTemplates parses the templates of the report page, of which "table" and "facts" suit other
+// pages.
+func PageTemplates() (*template.Template, error) {
 	return template.New(templates.Report).Funcs(template.FuncMap{
 		"drawing": drawing,
 		"data":    data,
+		"style":   style,
 	}).ParseFS(templates.Files, templates.Report)
-})
+}
 
 // WriteHTML writes the report as one page. The template escapes HTML. Characters that could
 // mislead the reader, such as a change of text direction in a figure's name, are made
@@ -37,6 +42,12 @@ func (r *Report) WriteHTML(w io.Writer) error {
 	}
 	_, err = io.WriteString(w, clean.Lines(page.String()))
 	return err
+}
+
+// style returns the style of the page, which is our own text.
+func style() (template.CSS, error) {
+	text, err := templates.Files.ReadFile(templates.Style)
+	return template.CSS(text), err
 }
 
 // drawing returns a figure as part of the page. Package figure has escaped its text.

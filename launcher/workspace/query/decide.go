@@ -1,12 +1,14 @@
 package query
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
 
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/decide"
+	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/advice"
@@ -52,20 +54,49 @@ func (r *Reader) Deciding(ctx context.Context, w *workspace.Work, o Wish) (*deci
 	}, nil
 }
 
+// Looks returns the record of the looks at a study, which a file or a name selects.
+func (r *Reader) Looks(ctx context.Context, study string) (*decide.Record, error) {
+	folder, err := r.Find(ctx, study)
+	if err != nil {
+		return nil, err
+	}
+	return decide.Read(folder)
+}
+
+// Look checks what the present results of a study decide, without making a run or storing anything.
+// The study is the one that the wish names, with the record of its looks. most is the maximum number
+// of repeats; 0 means that of the record.
+func (r *Reader) Look(ctx context.Context, o Wish, record *decide.Record, most int) (*decide.Outcome, error) {
+	most = cmp.Or(most, record.Most, sequential.Most)
+	w, err := r.Load(ctx, workspace.Request{Study: o.Study, Site: o.Site, Overrides: []string{"study.repeats=" + study.UntilDecided, fmt.Sprintf("study.max_repeats=%d", most)}})
+	if err != nil {
+		return nil, err
+	}
+	d, err := r.Deciding(ctx, w, o)
+	if err != nil {
+		return nil, err
+	}
+	return d.Look(ctx)
+}
+
 // Spent returns the node-hours that all ended attempts of a study have used, including failed ones.
-func (r *Reader) Spent(ctx context.Context, w *workspace.Work) (hours float64, err error) {
+func (r *Reader) Spent(ctx context.Context, w *workspace.Work) (float64, error) {
 	attempts, err := launcher.Attempts(w.Folder)
 	if err != nil {
 		return 0, err
 	}
 	states, _, err := r.Survey(ctx, attempts)
+	return NodeHours(states), err
+}
+
+// NodeHours returns the node-hours that attempts which have ended used, including failed ones.
+func NodeHours(states []launcher.State) (hours float64) {
 	for _, s := range states {
 		if e := s.Traces.Exit; e != nil && e.EndUnix > e.StartUnix && e.StartUnix > 0 {
-			nodes, _ := s.Point.Shape()
-			hours += float64(nodes) * (e.EndUnix - e.StartUnix) / 3600
+			hours += float64(s.Point.Nodes+s.Point.AuxNodes) * (e.EndUnix - e.StartUnix) / 3600
 		}
 	}
-	return hours, err
+	return hours
 }
 
 // results returns the curves for a question, and for each the user's requirements. The intervals
