@@ -238,6 +238,9 @@ func (a *Advice) contender(c Contender) string {
 	if a.Limited() {
 		return fmt.Sprintf("%s may be the better choice (%s likely to keep the limits%s)", workers, Likely(c.Probability), a.unlessNewLimit(a.candidate(c.Workers)))
 	}
-	return fmt.Sprintf("%s may be the better choice by %s (%s likely to be better than %d by more than %s)",
-		workers, a.compared, Likely(c.Probability), *a.Workers, number.ExactPercent(decision.Equivalent))
+	may := "may be worth it"
+	if c.Workers < *a.Workers {
+		may = "may be enough"
+	}
+	return fmt.Sprintf("%s %s by %s (%s likely by a margin of more than %s)", workers, may, a.compared, Likely(c.Probability), number.ExactPercent(decision.Equivalent))
 }
