@@ -103,6 +103,14 @@ func (s *Study) Run(ctx context.Context) (*Outcome, error) {
 			}
 			continue // a run that failed is replaced by another repeat
 		}
+		other, err := s.overtaken(record, target)
+		if err != nil {
+			return nil, err
+		}
+		if other != nil { // take part in the batch of the other command, instead of looking twice
+			target = other
+			continue
+		}
 		o, err := s.lookAhead(ctx, record, done)
 		if err != nil {
 			return nil, err
@@ -113,6 +121,22 @@ func (s *Study) Run(ctx context.Context) (*Outcome, error) {
 		target = o.target
 		s.Tell("%s", o.batch())
 	}
+}
+
+// overtaken reads the looks that another command has recorded meanwhile. If that command has already
+// looked at these runs, overtaken returns the target of its next batch; otherwise nil.
+func (s *Study) overtaken(record *Record, target map[string]int) (map[string]int, error) {
+	now, err := Read(s.Folder)
+	if err != nil {
+		return nil, err
+	}
+	looked := len(now.Looks) > len(record.Looks)
+	record.Looks = now.Looks
+	if !looked || len(now.Target) == 0 || maps.Equal(now.Target, target) {
+		return nil, nil
+	}
+	s.from, record.From = now.From, now.From
+	return now.Target, nil
 }
 
 // begin records which runs to make, and makes them. The outcome is nil if all of them have ended,

@@ -117,6 +117,34 @@ func run(t *testing.T, s *Study) *Outcome {
 	return o
 }
 
+// Two commands measure the same study. The other one ends the first batch sooner, looks, and has begun
+// the next batch when this one comes to its look: this one joins that batch. The looks are those that
+// one command alone makes.
+func TestTwoCommandsLookOnce(t *testing.T) {
+	l, f := newLab(clearSpeeds()), folder(t)
+	ours, other := l.study(t, f, 12), l.study(t, f, 12)
+	ours.Measure = func(ctx context.Context, plan *study.Plan) error {
+		ours.Measure = l.measure
+		if err := l.measure(ctx, plan); err != nil {
+			return err
+		}
+		other.Measure = func(ctx context.Context, plan *study.Plan) error { // the second batch, of which it makes one run
+			part := *plan
+			part.Points = plan.Points[:1]
+			return errors.Join(l.measure(ctx, &part), errDied)
+		}
+		if _, err := other.Run(ctx); !errors.Is(err, errDied) {
+			return fmt.Errorf("the other command: %w", err)
+		}
+		return nil
+	}
+	o := run(t, ours)
+	r, err := Read(f)
+	if err != nil || !o.Decided || len(r.Looks) != 2 || r.Looks[0].Runs != 6 || r.Looks[1].Runs != 10 || r.Looks[1].Number != 2 {
+		t.Errorf("%v; looks: %+v", err, r.Looks)
+	}
+}
+
 func TestRunUntilDecided(t *testing.T) {
 	l, f := newLab(clearSpeeds()), folder(t)
 	o := run(t, l.study(t, f, 12))
