@@ -80,14 +80,23 @@ func ratioInterval(a, b *Estimate) (*Interval, string) {
 			return nil, e.Why
 		}
 	}
+	in := mover(a, b, a.Interval, b.Interval)
+	if in == nil {
+		return nil, farApart
+	}
+	return in, ""
+}
+
+// mover returns the interval of the ratio of two medians with the intervals x and y; nil if it is out
+// of range.
+func mover(a, b *Estimate, x, y *Interval) *Interval {
 	away := func(a, b float64) float64 { return math.Log(a) - math.Log(b) }
-	x, y := a.Interval, b.Interval
 	low := a.Value / b.Value * math.Exp(-math.Hypot(away(a.Value, x.Low), away(y.High, b.Value)))
 	high := a.Value / b.Value * math.Exp(math.Hypot(away(x.High, a.Value), away(b.Value, y.Low)))
 	if !isRate(low) || !isRate(high) {
-		return nil, farApart
+		return nil
 	}
-	return &Interval{Low: low, High: high, Level: min(x.Level, y.Level)}, ""
+	return &Interval{Low: low, High: high, Level: min(x.Level, y.Level)}
 }
 
 // minTestRuns returns the smallest n for which the Mann–Whitney test of two samples of n runs
@@ -169,8 +178,11 @@ type Estimate struct {
 	Value    float64
 	Runs     int       // number of runs from which Value was computed
 	Interval *Interval // nil: Why gives the reason
-	Adjusted bool      // of a ratio: the machine's drift over time was removed
-	Why      string    // why there is no interval; "" with one
+	// OneSided is an interval of which each end alone has the requested level, for questions with a
+	// limit, where only one end matters. It is narrower than Interval; nil: no narrower one is known.
+	OneSided *Interval
+	Adjusted bool   // of a ratio: the machine's drift over time was removed
+	Why      string // why there is no interval; "" with one
 }
 
 // AtBase says why the base's own speedup and efficiency have no interval.

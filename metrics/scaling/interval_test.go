@@ -42,6 +42,17 @@ func TestMedianInterval(t *testing.T) {
 			t.Errorf("n = %d: %+v, want ranks %d to %d at %.7f", tt.n, in, tt.low, tt.n+1-tt.low, tt.level)
 		}
 	}
+	// Each end alone must leave at most 3.85 %: (1+8)/256 = 3.5 % for the second of 8 runs, but (1+6)/64 = 10.9
+	// % for the second of 6; (1+12+66)/4096 = 1.9 % for the third of 12.
+	for n, low := range map[int]float64{6: 1, 8: 2, 12: 3} {
+		xs := make([]float64, n)
+		for i := range xs {
+			xs[i] = float64(i + 1)
+		}
+		if in := medianOf(xs, 0.9615).OneSided; in == nil || in.Low != low || in.High != float64(n+1)-low {
+			t.Errorf("n = %d: one-sided %+v, want from rank %g", n, in, low)
+		}
+	}
 	if _, why := medianInterval([]float64{1, 2, 3}, 0.99); why != "too few runs for an interval (3 of 8 needed)" {
 		t.Errorf("99 %%: %q", why) // 2/2⁷ = 1.6 %, 2/2⁸ = 0.8 %
 	}

@@ -75,6 +75,7 @@ func (e *Estimate) byNode(runs []made, confidence float64) {
 	if len(groups) == len(runs) {
 		return
 	}
+	e.OneSided = nil
 	if e.Interval, e.Why = medianInterval(groups, confidence); e.Interval != nil {
 		e.Interval.Low, e.Interval.High = min(e.Interval.Low, e.Value), max(e.Interval.High, e.Value)
 		e.dropEmpty()
@@ -89,6 +90,9 @@ func medianOf(sorted []float64, confidence float64) *Estimate {
 	e := &Estimate{Value: middle(sorted), Runs: len(sorted)}
 	e.Interval, e.Why = medianInterval(sorted, confidence)
 	e.dropEmpty()
+	if e.Interval != nil {
+		e.OneSided, _ = medianInterval(sorted, 2*confidence-1)
+	}
 	return e
 }
 
@@ -197,6 +201,7 @@ func madeBy(xs []float64, runs []*Observation) []made {
 func reached(e *Estimate, misses int) Reach {
 	r := Reach{Median: e}
 	if in := e.Interval; in != nil && math.IsInf(in.High, 1) {
+		e.OneSided = nil
 		if e.Interval, e.Why = nil, noUpperEnd; !math.IsInf(in.Low, 1) {
 			r.AtLeast = &in.Low
 		}
@@ -264,5 +269,8 @@ func quotient(a, b *Estimate) *Estimate {
 	}
 	e := &Estimate{Value: a.Value / b.Value, Runs: min(a.Runs, b.Runs)}
 	e.Interval, e.Why = ratioInterval(a, b)
+	if e.Interval != nil && a.OneSided != nil && b.OneSided != nil {
+		e.OneSided = mover(a, b, a.OneSided, b.OneSided)
+	}
 	return e
 }

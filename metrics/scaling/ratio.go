@@ -191,7 +191,7 @@ func divideVarying(a, b Sample, confidence float64) (*Estimate, Refusal) {
 	}
 	e.Adjusted = a.detrended || b.detrended
 	refuse := func(why Refusal, text string) (*Estimate, Refusal) {
-		e.Interval, e.Why = nil, text
+		e.Interval, e.OneSided, e.Why = nil, nil, text
 		return e, why
 	}
 	if why, text := unbalanced(a, b); why != "" && !a.apart {
@@ -301,7 +301,11 @@ func ofLogs(logs []made, byNode bool, confidence float64) (*Estimate, Refusal) {
 	if e.Interval == nil {
 		return e, FewRuns
 	}
-	e.Interval.Low, e.Interval.High = math.Exp(e.Interval.Low), math.Exp(e.Interval.High)
+	for _, in := range []*Interval{e.Interval, e.OneSided} {
+		if in != nil {
+			in.Low, in.High = math.Exp(in.Low), math.Exp(in.High)
+		}
+	}
 	return e, ""
 }
 

@@ -132,6 +132,9 @@ func (s *Summary) divide() {
 	if in := e.Interval; in != nil {
 		e.Interval = &Interval{Low: in.Low / s.multiple, High: in.High / s.multiple, Level: in.Level}
 	}
+	if in := e.OneSided; in != nil {
+		e.OneSided = &Interval{Low: in.Low / s.multiple, High: in.High / s.multiple, Level: in.Level}
+	}
 }
 
 // KarpFlatt returns the experimentally determined serial fraction (Karp & Flatt 1990) for a fixed

@@ -63,6 +63,9 @@ type Estimate struct {
 	Value float64  `json:"value"`
 	Low   *float64 `json:"low"`
 	High  *float64 `json:"high"`
+	// oneSided is the value with an interval of which each end alone has the level of the advice; nil:
+	// unknown.
+	oneSided *decision.Belief
 }
 
 // Candidate is a worker count that could be the answer.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/scaling/decision"
 	"github.com/scalebench/scalebench/metrics/scaling/predict"
 )
 
@@ -175,7 +176,7 @@ func (s *study) efficiency(workers int, p Estimate) *Estimate {
 		base.Low, base.High = &base.Value, &base.Value
 	}
 	e := over(p, base)
-	return &Estimate{e.Value * share, new(*e.Low * share), new(*e.High * share)}
+	return &Estimate{Value: e.Value * share, Low: new(*e.Low * share), High: new(*e.High * share)}
 }
 
 // clock collects the time on the training clock outside steps (warm-up and evaluations) from the
@@ -255,7 +256,7 @@ func (s *study) stalled(c *Candidate) *Candidate {
 		return nil
 	}
 	slow, value := min(*s.edge.Low, *c.Throughput.Low), min(s.edge.Value, c.Throughput.Value)
-	still := Candidate{Workers: c.Workers, Nodes: c.Nodes, Basis: Extrapolated, Throughput: &Estimate{value, &slow, &value}}
+	still := Candidate{Workers: c.Workers, Nodes: c.Nodes, Basis: Extrapolated, Throughput: &Estimate{Value: value, Low: &slow, High: &value}}
 	still.Efficiency = s.efficiency(c.Workers, *still.Throughput)
 	s.time(&still)
 	s.price(&still)
@@ -282,6 +283,9 @@ func (s *study) price(c *Candidate) {
 	f := Estimate{Value: of(c.Seconds.Value)}
 	if c.Seconds.High != nil {
 		f.Low, f.High = new(of(*c.Seconds.Low)), new(of(*c.Seconds.High))
+		if b := c.Seconds.oneSided; b != nil {
+			f.oneSided = &decision.Belief{Value: f.Value, Low: of(b.Low), High: of(b.High), Level: b.Level}
+		}
 	}
 	if err != nil {
 		c.Why = append(c.Why, "cost: "+err.Error())
@@ -305,6 +309,9 @@ func figure(e *scaling.Estimate) *Estimate {
 	f := &Estimate{Value: e.Value}
 	if e.Interval != nil {
 		f.Low, f.High = &e.Interval.Low, &e.Interval.High
+		if in := e.OneSided; in != nil {
+			f.oneSided = &decision.Belief{Value: e.Value, Low: in.Low, High: in.High, Level: in.Level}
+		}
 	}
 	return f
 }
@@ -315,6 +322,9 @@ func over(a, b Estimate) *Estimate {
 	f := &Estimate{Value: a.Value / b.Value}
 	if a.Low == nil || b.Low == nil {
 		return f
+	}
+	if a.oneSided != nil && b.oneSided != nil {
+		f.oneSided = new(a.oneSided.Over(*b.oneSided))
 	}
 	low := f.Value * math.Exp(-math.Hypot(math.Log(a.Value / *a.Low), math.Log(*b.High/b.Value)))
 	f.Low, f.High = &low, new(f.Value*math.Exp(math.Hypot(math.Log(*a.High/a.Value), math.Log(b.Value / *b.Low))))
@@ -338,6 +348,9 @@ func (f Estimate) plus(seconds float64) *Estimate {
 	g := Estimate{Value: f.Value + seconds}
 	if f.Low != nil {
 		g.Low, g.High = new(*f.Low+seconds), new(*f.High+seconds)
+	}
+	if b := f.oneSided; b != nil {
+		g.oneSided = &decision.Belief{Value: g.Value, Low: b.Low + seconds, High: b.High + seconds, Level: b.Level}
 	}
 	return &g
 }

@@ -68,13 +68,17 @@ func (s *study) withholdOdds() {
 	}
 }
 
-// atMost returns the probability that the value is at most x. ok is false without a
+// atMost returns the probability that the value is at most x. ok is false without an
 // interval.
 func (f *Estimate) atMost(x, level float64) (p float64, ok bool) {
 	if f == nil || f.Low == nil || f.High == nil {
 		return 0, false
 	}
-	return decision.Belief{Value: f.Value, Low: *f.Low, High: *f.High, Level: level}.AtMost(x), true
+	b := decision.Belief{Value: f.Value, Low: *f.Low, High: *f.High, Level: level}
+	if f.oneSided != nil {
+		b = *f.oneSided
+	}
+	return b.AtMost(x), true
 }
 
 // keeps returns a lower bound of the probability that the candidate meets all limits. It

@@ -10,7 +10,7 @@ import (
 )
 
 func TestAtMost(t *testing.T) {
-	estimate := func(value, low, high float64) *Estimate { return &Estimate{value, &low, &high} }
+	estimate := func(value, low, high float64) *Estimate { return &Estimate{Value: value, Low: &low, High: &high} }
 	for _, test := range []struct {
 		of   *Estimate
 		x    float64

@@ -45,7 +45,7 @@ func (c *carrier) at(workers int) (*Estimate, error) {
 		return nil, err
 	}
 	e = e.Rate(batch)
-	return &Estimate{e.Value, &e.Low, &e.High}, nil
+	return &Estimate{Value: e.Value, Low: &e.Low, High: &e.High}, nil
 }
 
 // carried returns the throughput that the trusted model predicts for a worker count; nil if there

@@ -1,6 +1,7 @@
 package advice
 
 import (
+	"cmp"
 	"math"
 
 	"gonum.org/v1/gonum/mathext"
@@ -16,6 +17,7 @@ type pair struct {
 	*scaling.Ratio                  // of the speeds, from runs that reach the target if times decide; its estimate is nil if unknown
 	doubt          *decision.Caveat // why the comparison may be wrong; nil: nothing known
 	speed          *decision.Belief // the ratio with its interval, or with the model's error if there are too few runs; nil: no interval
+	oneSided       *decision.Belief // the ratio with its one-sided interval; nil: unknown
 	constant       bool             // all runs of a count have the same value, so that there is no interval
 	success        decision.Belief  // ratio of the shares of runs that reach the target
 	doublings      float64          // doublings of the workers from the second to the first; negative if the first has fewer
@@ -51,6 +53,9 @@ func (s *study) over(a, b *scaling.Point) pair {
 		p.constant = true
 	} else if e != nil && e.Interval != nil {
 		p.speed = &decision.Belief{Value: e.Value, Low: e.Interval.Low, High: e.Interval.High, Level: s.o.Confidence}
+		if in := e.OneSided; in != nil {
+			p.oneSided = &decision.Belief{Value: e.Value, Low: in.Low, High: in.High, Level: in.Level}
+		}
 	} else if e != nil && p.Refusal == scaling.FewRuns && s.law != nil {
 		p.speed = s.borrowed(a, b, e.Value)
 	}
@@ -106,7 +111,7 @@ func (p pair) comparison() decision.Comparison {
 	price := math.Pow(kneeGain, -p.doublings) * p.success.Value
 	c := decision.Comparison{Value: p.Estimate.Value * price, Caveat: p.doubt, Overlaps: p.overlaps}
 	if p.speed != nil {
-		c.Belief = new(p.speed.Times(p.success).Scale(math.Pow(kneeGain, -p.doublings)))
+		c.Belief = new(cmp.Or(p.oneSided, p.speed).Times(p.success).Scale(math.Pow(kneeGain, -p.doublings)))
 	}
 	return c
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/scaling/decision"
 	"github.com/scalebench/scalebench/metrics/scaling/predict"
 )
 
@@ -18,7 +19,8 @@ func (s *study) time(c *Candidate) {
 		return
 	}
 	if s.Goal == "" {
-		s.timed(c, over(Estimate{Value: s.o.Samples, Low: &s.o.Samples, High: &s.o.Samples}, *c.Throughput))
+		n := s.o.Samples
+		s.timed(c, over(Estimate{Value: n, Low: &n, High: &n, oneSided: &decision.Belief{Value: n, Low: n, High: n, Level: 1}}, *c.Throughput))
 		return
 	}
 	batch := s.batchAt(c.Workers)

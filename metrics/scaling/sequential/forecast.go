@@ -32,20 +32,21 @@ func (d Design) Forecast(counts []int, hours func(workers int) float64, scatter 
 		one += hours(n)
 	}
 	for _, n := range d.Looks {
-		list = append(list, Forecast{Repeats: n, Half: d.half(n) * scatter, Runs: n * len(counts), Hours: float64(n) * one})
+		list = append(list, Forecast{Repeats: n, Half: d.half(n, d.Confidence) * scatter, Runs: n * len(counts), Hours: float64(n) * one})
 	}
 	return list
 }
 
 // half returns the expected half-width of the interval of log(ratio) of two counts with n runs
-// each, in standard deviations of a run. It assumes normally distributed runs and uses Blom's
+// each at a level, in standard deviations of a run. It assumes normally distributed runs and uses
+// Blom's
 // approximation of expected order statistics (Statistical Estimates and Transformed
 // Beta-Variables, 1958).
-func (d Design) half(n int) float64 {
+func (d Design) half(n int, level float64) float64 {
 	at := func(rank int) float64 {
 		return -distuv.UnitNormal.Quantile((float64(rank) - 0.375) / (float64(n) + 0.25))
 	}
-	switch rank := decision.Rank(n, d.Confidence); {
+	switch rank := decision.Rank(n, level); {
 	case rank > 0:
 		return math.Sqrt2 * at(rank)
 	case n >= scaling.LeastSeparate:
