@@ -51,8 +51,12 @@ func (f *Drawing) Text(t Terminal) string {
 		for _, m := range c.marks {
 			g.mark(m)
 		}
+		rest := c.marks
+		if c.scattered {
+			rest = slices.DeleteFunc(slices.Clone(c.marks), g.name)
+		}
 		g.write(line)
-		g.legend(line, c.marks)
+		g.legend(line, rest)
 	}
 	if len(f.frame.labels) > 0 {
 		g := screen{Terminal: t, c: &f.panels[0].chart, filled: blocks(&f.panels[0].chart)}
@@ -188,6 +192,23 @@ func (g *screen) mark(m Mark) {
 			}
 		}
 	}
+}
+
+// name writes a label next to its point, and reports whether there is room.
+func (g *screen) name(m Mark) bool {
+	if m.Kind != Label || m.style < 0 || len(m.Points) == 0 {
+		return false
+	}
+	x, y, ok := g.at(m.Points[0])
+	text, row := []rune(m.Text), g.cells[y/g.dotsY]
+	x = x/g.dotsX + 2
+	if !ok || x+len(text) > len(row) || slices.ContainsFunc(row[x:x+len(text)], func(k cell) bool { return k.over != 0 }) {
+		return false
+	}
+	for i, r := range text {
+		row[x+i].over, row[x+i].style = r, m.style
+	}
+	return true
 }
 
 // block fills the cells whose centres are in a rectangle.

@@ -52,6 +52,24 @@ func TestText(t *testing.T) {
 	}
 }
 
+// Labels of points that end anywhere are next to them if there is room, else in the legend.
+func TestTextNamesPoints(t *testing.T) {
+	x, y := newAxis("time"), newAxis("cost")
+	x.min, x.max, x.empty = 0, 10, false
+	y.min, y.max, y.empty = 0, 10, false
+	c := chart{x: x, y: y, scattered: true}
+	for at, text := range map[float64]string{0: "near", 10: "no room"} {
+		p := []XY{{at, at}}
+		c.add(Mark{Kind: Median, Points: p})
+		c.add(Mark{Kind: Label, Points: p, Text: text})
+	}
+	f := &Drawing{panels: []panel{{chart: c}}}
+	text := f.Text(Terminal{Width: 60})
+	if !strings.Contains(text, "│● near\n") || !strings.Contains(text, "\n  ● no room\n") || strings.Count(text, "near") != 1 {
+		t.Error(text)
+	}
+}
+
 // Every figure of curves is drawn within the width, whatever that is.
 func TestTextFits(t *testing.T) {
 	for _, study := range []string{"small", "two"} {
