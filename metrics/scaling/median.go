@@ -91,7 +91,9 @@ func medianOf(sorted []float64, confidence float64) *Estimate {
 	e.Interval, e.Why = medianInterval(sorted, confidence)
 	e.dropEmpty()
 	if e.Interval != nil {
-		e.OneSided, _ = medianInterval(sorted, 2*confidence-1)
+		if in, _ := medianInterval(sorted, 2*confidence-1); in != nil && in.Low < in.High {
+			e.OneSided = in
+		}
 	}
 	return e
 }
