@@ -104,7 +104,7 @@ func addressOf(server string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if !OverGRPC(server) || u.Port() == "" || u.User != nil || u.Path != "" && u.Path != "/" {
+	if !overGRPC(server) || u.Port() == "" || u.User != nil || u.Path != "" && u.Path != "/" {
 		return "", fmt.Errorf("%q is not the address of a gRPC service; one is grpc://HOST:PORT, or grpcs://HOST:PORT with TLS", u.Redacted())
 	}
 	return u.Host, nil

@@ -19,8 +19,8 @@ type Served struct {
 	model   *Model
 }
 
-// OverGRPC reports whether a URL names a gRPC server.
-func OverGRPC(url string) bool {
+// overGRPC reports whether a URL names a gRPC server.
+func overGRPC(url string) bool {
 	return strings.HasPrefix(url, "grpc://") || strings.HasPrefix(url, "grpcs://")
 }
 
@@ -29,7 +29,7 @@ func OverGRPC(url string) bool {
 func Find(ctx context.Context, servers []string, model string, headers map[string]string) (*Served, error) {
 	var m *Model
 	var err error
-	if len(servers) > 0 && OverGRPC(servers[0]) {
+	if len(servers) > 0 && overGRPC(servers[0]) {
 		m, err = awaitGRPC(ctx, servers, model)
 	} else {
 		m, err = awaitV2(ctx, servers, model, headers)
@@ -71,7 +71,7 @@ func (s *Served) Ask(ctx context.Context, in Inputs, expect []byte, deadline tim
 }
 
 func (s *Served) ask(in Inputs, expect []byte, deadline time.Time) (*Question, error) {
-	if OverGRPC(s.servers[0]) {
+	if overGRPC(s.servers[0]) {
 		t, err := newGRPC(s.servers, s.model, in)
 		if err != nil {
 			return nil, err

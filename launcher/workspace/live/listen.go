@@ -64,7 +64,7 @@ func removeStale(path string) error {
 
 // Serve answers requests until the context ends.
 func (s *Site) Serve(ctx context.Context, l net.Listener, h http.Handler) error {
-	server := NewServer(h)
+	server := newServer(h)
 	server.BaseContext = func(net.Listener) context.Context { return ctx } // ends the event streams
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(l) }()

@@ -43,8 +43,8 @@ type handler struct {
 	listeners chan struct{}
 }
 
-// NewServer returns a server with the handler and with limits on the time and size of requests.
-func NewServer(h http.Handler) *http.Server {
+// newServer returns a server with the handler and with limits on the time and size of requests.
+func newServer(h http.Handler) *http.Server {
 	return &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 15 * time.Second,
 		WriteTimeout: writeLimit, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10}
 }
