@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/number"
 )
 
 // decoders are the built-in language models (decoder-only transformers). Models that are
@@ -148,6 +149,6 @@ func expandDecoder(p *Point, wrong map[string]string) {
 		wrong["workload.micro_batch"] = fmt.Sprintf("a worker's batch of %d is no multiple of %d", p.WorkerBatch, w.MicroBatch)
 	}
 	if w.Shard > 0 && p.Workers%w.Shard != 0 {
-		wrong["workload.shard"] = fmt.Sprintf("%d workers cannot be divided into groups of %d; leave such points out with [[exclude]]", p.Workers, w.Shard)
+		wrong["workload.shard"] = fmt.Sprintf("%s cannot be divided into groups of %d; leave such points out with [[exclude]]", number.Count(p.Workers, "worker"), w.Shard)
 	}
 }

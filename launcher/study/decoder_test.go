@@ -144,7 +144,7 @@ func TestDecoderProblems(t *testing.T) {
 	}
 	for change, says := range map[string]string{
 		"micro_batch = 3":        "workload.micro_batch: a worker's batch of 8 is no multiple of 3",
-		"shard = 2":              "workload.shard: 1 workers cannot be divided into groups of 2",
+		"shard = 2":              "workload.shard: 1 worker cannot be divided into groups of 2",
 		"zero = 4":               "workload.zero: want 0 to 3",
 		"sequence = -1":          "workload.sequence: want 0 to",
 		"augment = false":        "would be ignored: the data of \"text\" is not augmented",

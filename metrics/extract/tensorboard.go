@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/number"
 )
 
 // tensorboard reads the scalars of a TensorBoard event file. The file consists of TFRecords
@@ -95,7 +96,7 @@ func (l *log) scalars(list []scalar, began float64) {
 			l.tagRate(tag, values, began)
 		default:
 			l.add(metrics.Event{Time: last.wall - began, Figure: &metrics.Figure{Name: tag, Value: last.v.Number, At: map[string]any{"step": float64(last.step)},
-				Note: fmt.Sprintf("the last of %d values of the tag", len(values))}}, 1, last.v)
+				Note: fmt.Sprintf("the last of %s of the tag", number.Count(len(values), "value"))}}, 1, last.v)
 		}
 	}
 }

@@ -45,7 +45,7 @@ func (s *Site) made() string { return "Made by scalebench " + s.options.Workspac
 
 // static returns a frame for pages that are files.
 func (s *Site) static(now time.Time) frame {
-	return frame{Made: s.made(), Static: true, Written: now.Format(time.DateTime)}
+	return frame{Made: s.made(), Static: true, Written: now.Format(time.DateTime + " MST")}
 }
 
 func render(name string, data any) ([]byte, error) {
