@@ -109,7 +109,7 @@ func (s *ReportedStudy) Proposal(ctx context.Context, db *store.Store, title str
 		}
 	}
 	for _, f := range s.provenance() {
-		if f.Values[0] != "not recorded" {
+		if f.Values[0] != "not recorded" && !strings.HasSuffix(f.Name, "(SHA-256)") { // checksums help no reader of a proposal
 			p.Machine = append(p.Machine, f)
 		}
 	}
