@@ -68,7 +68,7 @@ report-example: build
 	$(EXAMPLE) collect advice
 	$(EXAMPLE) report advice --site examples/advice/prices.toml -o dist/report-example.html
 
-STATIC = -tags 'sqlite_omit_load_extension osusergo netgo' -ldflags '$(STAMP) -linkmode external -extldflags "-static -Wl,--fatal-warnings"'
+STATIC = -tags 'sqlite_omit_load_extension osusergo netgo $(TAG)' -ldflags '$(STAMP) -linkmode external -extldflags "-static -Wl,--fatal-warnings"'
 dist/linux-amd64 dist/linux-arm64: CC = $(if $(filter %-arm64,$@),aarch64-linux-gnu-gcc,gcc)
 dist/linux-%: FORCE
 	rm -rf $@ dist/*-linux-$*.tar.gz && mkdir -p $@
@@ -223,6 +223,7 @@ framework-packages: test-packages
 # nothing but the GPU's driver and a C library of version 2.34 or later.
 BUNDLE := dist/gpu-check-linux-amd64
 COMMIT = $(shell git describe --always --abbrev=40 --exclude '*' --dirty 2>/dev/null)
+gpu-bundle: TAG := training
 gpu-bundle:
 	rm -rf $(BUNDLE) $(BUNDLE).tar.gz && mkdir -p $(BUNDLE)
 	CGO_ENABLED=0 GOARCH=amd64 go build -trimpath -ldflags '$(STAMP) -X $(MODULE)/cmd/version.commit=$(COMMIT)' -o $(BUNDLE)/gpu-check ./cmd/gpu-check

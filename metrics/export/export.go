@@ -34,8 +34,9 @@ type Format struct {
 	folder func(ctx context.Context, s *Source, dir string) error
 }
 
-// Formats lists the formats in the order of the help.
-var Formats = []Format{parquetFormat, openMetricsFormat, junitFormat, traceFormat, mlflowFormat, tensorBoardFormat, extraPFormat, otlpFormat}
+// Formats lists the formats in the order of the help. Parquet comes first; the bundle of the GPU
+// check is built without it (tag training), because its library is the largest part of the program.
+var Formats = []Format{openMetricsFormat, junitFormat, traceFormat, mlflowFormat, tensorBoardFormat, extraPFormat, otlpFormat}
 
 // Find returns the format with the given name. The error lists the valid names.
 func Find(name string) (Format, error) {

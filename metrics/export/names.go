@@ -51,3 +51,6 @@ func placed(at map[string]any) string {
 	}
 	return strings.Join(parts, " ")
 }
+
+// text returns s as valid UTF-8, which the formats require.
+func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }

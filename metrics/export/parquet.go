@@ -1,3 +1,5 @@
+//go:build !training
+
 package export
 
 import (
@@ -5,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/parquet-go/parquet-go"
@@ -13,6 +14,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/store"
 )
+
+func init() { Formats = append([]Format{parquetFormat}, Formats...) }
 
 var parquetFormat = Format{
 	Name:   "parquet",
@@ -169,9 +172,6 @@ func parquetStepOf(run string, s store.RankStep) parquetStep {
 	return parquetStep{Run: text(run), Restart: int64(s.Restart), Rank: int64(s.Rank), Ranks: int64(s.Ranks), Step: int64(s.Step), Duration: s.Duration,
 		Samples: s.Samples, DataWait: s.DataWait, Compute: s.Compute, Communication: s.Communication}
 }
-
-// text returns s as valid UTF-8, which the formats require.
-func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 // filled returns a text that is missing if it is empty.
 func filled(s string) *string {
