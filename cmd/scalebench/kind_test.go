@@ -91,7 +91,7 @@ func TestNewKind(t *testing.T) {
 	scalebench(0, "run", "grown.toml")
 	has(scalebench(0, "collect", "grown"), "12 done")
 	has(scalebench(0, "advise", "grown"), "Provisional: use 2 workers", "improves answer p99 2×")
-	has(scalebench(0, "cost", "grown", "--site", "prices.toml", "--format", "csv"), "native,1,6,a run,3600,3600,3600,1.5,1.5,1.5,EUR", "native,2,6,a run,7200,7200,7200,3,3,3,EUR")
+	has(scalebench(0, "cost", "grown", "--site", "prices.toml", "--format", "csv"), "native,1,6,a run,3600,,,1.5,,,EUR", "native,2,6,a run,7200,,,3,,,EUR")
 	scalebench(0, "report", "grown", "--site", "prices.toml", "-o", "page.html")
 	page, err := os.ReadFile(filepath.Join(dir, "page.html"))
 	if err != nil {

@@ -33,6 +33,7 @@ var starts = map[string]string{
 	"launcher/internal/pythontest/pythontest.go": "an interpreter, for tests",
 	"launcher/revision.go":                       "git",
 	"launcher/serve/target/server.go":            "a server",
+	"launcher/notify/notify.go":                  "the user's command for messages",
 	"launcher/worker/source.go":                  "conda-unpack of a staged environment",
 	"launcher/worker/environment.go":             "nvidia-smi",
 	"launcher/worker/program.go":                 "a rank",

@@ -152,7 +152,7 @@ func TestTablesThatMislead(t *testing.T) {
 		{name: "per GPU, workers are nodes", args: "--map|workers=nodes|--map|throughput=img/s/gpu", csv: "nodes,img/s/gpu\n1,100\n2,95\n",
 			refused: "but column \"nodes\" counts nodes, judging by its name"},
 		{name: "per GPU, nodes and GPUs per node", args: "--map|workers=nodes|--map|throughput=img/s/gpu", csv: "nodes,gpus per node,img/s/gpu\n1,4,100\n2,4,95\n",
-			runs: []string{"1 throughput 400", "2 throughput 760"}},
+			runs: []string{"1 throughput 400", "2 throughput 760"}, told: "workers are nodes here (column \"nodes\"), with 4 devices each"},
 		{name: "per GPU by its shape", args: w + "throughput=speed", csv: "gpus,speed\n1,641\n4,595\n8,552.4\n",
 			refused: "throughput does not rise with the workers (641 at 1, 552.4 at 8)", follow: 0, then: []string{"1 throughput 641", "4 throughput 2380", "8 throughput 4419.2"}},
 		{name: "flat, and truly of all", args: w + "throughput=speed", csv: "gpus,speed\n1,641\n4,595\n8,552.4\n",
