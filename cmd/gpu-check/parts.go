@@ -65,7 +65,7 @@ func (c *checker) parts(ctx context.Context) ([]part, error) {
 		part{"study/whole", 2 * minute, []string{nccl, cublas}, c.study},
 		part{"scaling/gpus", 3 * minute, []string{nccl, cublas}, c.scaling},
 		part{"energy/nvml", minute, []string{cublas}, c.energy})
-	// PyTorch's speed comes last: it checks nothing of ours, and takes longest.
+	// PyTorch's speed comes last, because it checks no part of scalebench and takes longest.
 	for _, w := range workloads(c.Double) {
 		estimate := minute
 		if w.compiled() {

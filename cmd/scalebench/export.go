@@ -99,7 +99,7 @@ func junitFlag(path *string) cli.Flag {
 	return &cli.StringFlag{Name: "junit", Destination: path, Usage: "also write each line as a test case to `FILE`, a JUnit report for a CI; an existing file is replaced"}
 }
 
-// saveChecks writes a JUnit report; an empty path is none.
+// saveChecks writes a JUnit report, unless the path is empty.
 func (s *session) saveChecks(path, name string, list []export.Check) error {
 	if path == "" {
 		return nil

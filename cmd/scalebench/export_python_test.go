@@ -18,7 +18,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/export"
 )
 
-// reading is what a program read from an export.
+// A reading is what another program read from an export.
 type reading struct {
 	Status map[string]string             `json:"status"`
 	Values map[string]map[string]float64 `json:"values"`
@@ -69,7 +69,7 @@ func TestExportsAreRead(t *testing.T) {
 	}
 }
 
-// measuresOfRuns are those of `runs --format json` that the test compares.
+// measuresOfRuns lists the measures in `runs --format json` that the test compares.
 var measuresOfRuns = []string{"throughput", "end_to_end", "step_p50", "train_seconds", "final_accuracy", "step_p95", "data_wait", "communication", "to_0.75", "skew", "own_figure"}
 
 // runsOf returns what `runs` prints.

@@ -84,6 +84,10 @@ func (e *Estimate) byNode(runs []made, confidence float64) {
 	e.Why = fmt.Sprintf("runs that share a node count as one, so %d runs count as %d: %s", e.Runs, len(groups), e.Why)
 }
 
+// OneSidedLevel returns the level of a two-sided interval of which each end alone has the given
+// confidence: 0.90 for 0.95.
+func OneSidedLevel(confidence float64) float64 { return 2*confidence - 1 }
+
 // medianOf returns the median of a sorted, non-empty sample, with its interval. If an end of the
 // interval may be infinite, the caller must handle that (see reached).
 func medianOf(sorted []float64, confidence float64) *Estimate {
@@ -91,7 +95,7 @@ func medianOf(sorted []float64, confidence float64) *Estimate {
 	e.Interval, e.Why = medianInterval(sorted, confidence)
 	e.dropEmpty()
 	if e.Interval != nil {
-		if in, _ := medianInterval(sorted, 2*confidence-1); in != nil && in.Low < in.High {
+		if in, _ := medianInterval(sorted, OneSidedLevel(confidence)); in != nil && in.Low < in.High {
 			e.OneSided = in
 		}
 	}

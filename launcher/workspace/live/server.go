@@ -278,7 +278,7 @@ func (h *handler) send(w http.ResponseWriter, r *http.Request, text []byte, vers
 	if r.Method == http.MethodHead {
 		return
 	}
-	_, _ = w.Write(text) // a client that left is no problem of ours
+	_, _ = w.Write(text) // the client may have gone
 }
 
 // digest names a text's content.

@@ -91,7 +91,4 @@ func (d Design) Next(n int) int {
 	return n
 }
 
-// oneSided returns the level of an interval of which each end alone has the level of the looks.
-func (d Design) oneSided() float64 { return 2*d.Confidence - 1 }
-
 func (d Design) most() int { return d.Looks[len(d.Looks)-1] }

@@ -39,8 +39,7 @@ func (d Design) Forecast(counts []int, hours func(workers int) float64, scatter 
 
 // half returns the expected half-width of the interval of log(ratio) of two counts with n runs
 // each at a level, in standard deviations of a run. It assumes normally distributed runs and uses
-// Blom's
-// approximation of expected order statistics (Statistical Estimates and Transformed
+// Blom's approximation of expected order statistics (Statistical Estimates and Transformed
 // Beta-Variables, 1958).
 func (d Design) half(n int, level float64) float64 {
 	at := func(rank int) float64 {

@@ -109,7 +109,7 @@ func (q Question) tie(l *Look, scatter float64) int {
 	w := newWorths(l)
 	w.relateTo(*a.Workers)
 	most := q.Design.most()
-	room := -math.Log(1-decision.Equivalent) - q.Design.half(most, q.Design.oneSided())*scatter
+	room := -math.Log(1-decision.Equivalent) - q.Design.half(most, scaling.OneSidedLevel(q.Design.Confidence))*scatter
 	tie, likeliest := 0, hopeless
 	for i, n := range w.counts {
 		if n == *a.Workers || !slices.Contains(l.Counts, n) || math.IsNaN(w.log[i]) || room < 0 {
