@@ -103,8 +103,15 @@ func (s *ReportedStudy) Proposal(ctx context.Context, db *store.Store, title str
 		s.proposalFigures(&part, kind.id, curves)
 		p.Parts = append(p.Parts, part)
 	}
+	asked := []string{"Unit of replication", "Intervals"}
+	if slices.ContainsFunc(s.Curves, func(c scaling.Curve) bool {
+		main, _, _ := mainOf([]scaling.Curve{c})
+		return main == measure.Throughput
+	}) {
+		asked = append(asked, "Throughput", "Speedup") // the report's words on speedup are about throughput
+	}
 	for _, f := range s.method() {
-		if slices.Contains([]string{"Unit of replication", "Throughput", "Speedup", "Intervals"}, f.Name) {
+		if slices.Contains(asked, f.Name) {
 			p.Method = append(p.Method, f)
 		}
 	}
