@@ -146,8 +146,8 @@ func rivalOf(a *advice.Advice, c *scaling.Curve) int {
 	if len(a.Undecided) > 0 {
 		return a.Undecided[0].Workers
 	}
-	if len(a.Unproven) > 0 {
-		return a.Unproven[0]
+	if i := slices.IndexFunc(a.Unproven, func(n int) bool { return n != *a.Workers }); i >= 0 {
+		return a.Unproven[i]
 	}
 	smaller, larger := 0, 0
 	for _, p := range c.Points {

@@ -58,6 +58,7 @@ type Pair struct {
 	Verdict Verdict
 	Why     string // reason for Insufficient
 	FewRuns bool   // Insufficient only because there are too few runs for a test
+	Equal   bool   // all runs of A, or all of B, have the same value
 	// Origin says which runs of A and of B were compared.
 	Origin [2]Origin
 }

@@ -33,6 +33,7 @@ func judge(a, b place, f measure.Measure, o Options, points int, about nodes) (P
 		*side.median = r.Median
 	}
 	xs, ys := a.values, b.values
+	p.Equal = equal(xs) || equal(ys)
 	if shared {
 		xs, ys = scaling.ByNode(xs, a.made), scaling.ByNode(ys, b.made)
 	}
@@ -56,6 +57,11 @@ func judge(a, b place, f measure.Measure, o Options, points int, about nodes) (P
 		p.FewRuns, p.Why = true, c.WhyNoP
 	}
 	return p, nil
+}
+
+// equal reports whether all values are the same. Missed targets (+Inf) are not values.
+func equal(xs []float64) bool {
+	return slices.Min(xs) == slices.Max(xs) && !math.IsInf(xs[0], 1)
 }
 
 // incomparable returns why the runs of a point cannot be compared; "" if they can.

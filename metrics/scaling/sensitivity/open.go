@@ -10,15 +10,7 @@ import (
 // and those that are undecided, unless less than an insufficient amount or more than the answer. It
 // returns nil if none is undecided.
 func (a *Answer) Open() (list []Allocation) {
-	for _, m := range a.measured {
-		if m.Verdict != Undecided || a.farBelow(m) || a.Spec != nil && dominates(m.At, a.Spec.At, a.keys) {
-			continue
-		}
-		if !slices.ContainsFunc(a.measured, func(o Allocation) bool { return o.Verdict == TooLittle && dominates(o.At, m.At, a.keys) }) {
-			list = append(list, m)
-		}
-	}
-	if list != nil {
+	if list, _ = a.undecided(); list != nil {
 		list = append(list, a.Reference)
 	}
 	return list
@@ -27,12 +19,30 @@ func (a *Answer) Open() (list []Allocation) {
 // LeftOut returns the names of the combinations that have too few runs for an interval and are
 // clearly too little.
 func (a *Answer) LeftOut() (names []string) {
-	for _, m := range a.measured {
-		if m.Verdict == Undecided && a.farBelow(m) {
-			names = append(names, nameOf(m.At, a.keys))
-		}
+	_, far := a.undecided()
+	for _, m := range far {
+		names = append(names, nameOf(m.At, a.keys))
 	}
 	return names
+}
+
+// undecided returns the undecided combinations of which more runs may change the answer, and those
+// that are far below. If nothing else can bring an answer, the latter are open, too.
+func (a *Answer) undecided() (open, far []Allocation) {
+	for _, m := range a.measured {
+		switch {
+		case m.Verdict != Undecided:
+		case a.farBelow(m):
+			far = append(far, m)
+		case a.Spec != nil && dominates(m.At, a.Spec.At, a.keys):
+		case !slices.ContainsFunc(a.measured, func(o Allocation) bool { return o.Verdict == TooLittle && dominates(o.At, m.At, a.keys) }):
+			open = append(open, m)
+		}
+	}
+	if open == nil && a.Spec == nil && !slices.ContainsFunc(a.Next, func(n Allocation) bool { return n.Verdict == "" }) {
+		return far, nil
+	}
+	return open, far
 }
 
 // farBelow reports whether a combination that has too few runs for an interval is clearly too

@@ -47,6 +47,9 @@ func TestOpen(t *testing.T) {
 		{"one below the answer is undecided", map[int64][]float64{4: full, 2: full, 1: {94, 96, 95, 95}}, []string{"c1", "c4"}, nil, 2},
 		{"one below an insufficient one is not open", map[int64][]float64{4: full, 2: {80, 81, 82, 80}, 1: {60, 61}}, nil, []string{"cpus_per_worker=1"}, 4},
 		{"two runs far below", map[int64][]float64{4: full[:2], 2: full[:2], 1: {50, 51}}, []string{"c2", "c4"}, []string{"cpus_per_worker=1"}, 0},
+		{"nothing but one far below", map[int64][]float64{4: full[:2], 1: {50, 51}}, []string{"c1", "c4"}, nil, 0},
+		{"four runs far below", map[int64][]float64{4: full, 1: {50, 51, 50, 52}}, nil, nil, 4},
+		{"four equal runs", map[int64][]float64{4: {100, 100, 100, 100}, 2: {99, 99, 99, 99}}, []string{"c2", "c4"}, nil, 0},
 		{"two runs not far below", map[int64][]float64{4: full[:2], 2: full[:2], 1: {70, 71}}, []string{"c1", "c2", "c4"}, nil, 0},
 	} {
 		a := answerOf(t, c.runs)

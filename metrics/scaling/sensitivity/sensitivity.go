@@ -278,7 +278,11 @@ func answer(c scaling.Curve, runs map[string]*scaling.Observation, at map[string
 			measured[name] = &a.Reference
 			continue
 		}
-		measured[name] = &Allocation{At: at[name], Value: m.Median, Ratio: m.Gain(), Verdict: judge(m.Gain(), o.Epsilon), Runs: m.Runs, Keeps: o.keeps(m.Gain())}
+		one := &Allocation{At: at[name], Value: m.Median, Ratio: m.Gain(), Verdict: judge(m.Gain(), o.Epsilon), Runs: m.Runs, Keeps: o.keeps(m.Gain())}
+		if one.Ratio.Constant() && m.Runs < scaling.LeastRuns(o.Confidence) { // a few rounded values may be equal
+			one.Verdict, one.Keeps = Undecided, nil
+		}
+		measured[name] = one
 	}
 	for i := range c.Points {
 		p := &c.Points[i]

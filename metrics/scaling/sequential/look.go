@@ -139,7 +139,13 @@ func within(mean, sd, room float64) float64 {
 // lasting returns the doubt that alone makes an answer provisional and that more runs do not
 // remove. It returns "" if more runs may change the answer or remove the doubt.
 func lasting(a *advice.Advice) (text string) {
-	if a.Workers == nil || len(a.Undecided) > 0 || len(a.Unproven) > 0 {
+	if a.Workers == nil {
+		return ""
+	}
+	if i := slices.IndexFunc(a.Caveats, func(d decision.Caveat) bool { return d.Changes && d.Kind == decision.Constant }); i >= 0 {
+		return a.Caveats[i].Text // at least as many equal runs as an interval of a median needs
+	}
+	if len(a.Undecided) > 0 || len(a.Unproven) > 0 {
 		return ""
 	}
 	for _, d := range a.Caveats {

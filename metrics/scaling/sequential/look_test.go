@@ -217,3 +217,62 @@ func TestScatter(t *testing.T) {
 		t.Errorf("%g", got)
 	}
 }
+
+// Runs that are all equal have no interval, however many there are. Six of them are as many as an
+// interval needs: even if rounding made every other run equal to the first, six would be equal in
+// 1/32 = 3.1 % of studies only. So the study ends there.
+func TestEqualRunsEnd(t *testing.T) {
+	design, err := NewDesign(Most)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same := func(x float64, n int) []float64 { return slices.Repeat([]float64{x}, n) }
+	six := []float64{190, 191, 189, 192, 190.5, 188}
+	for _, c := range []struct {
+		name string
+		wish advice.Options
+		runs map[int][]float64
+		ends bool
+	}{
+		{"four equal runs", advice.Options{}, map[int][]float64{1: same(100, 4), 2: same(190, 4)}, false},
+		{"six equal runs", advice.Options{}, map[int][]float64{1: same(100, 6), 2: same(190, 6)}, true},
+		{"six equal runs of one count", advice.Options{}, map[int][]float64{1: same(100, 6), 2: six}, true},
+		{"runs that scatter near the limit", advice.Options{}, map[int][]float64{1: {100, 104, 96, 101, 99, 102}, 2: {140, 146, 135, 141, 139, 137}}, false},
+		{"six equal runs, deadline", advice.Options{Samples: 1000, Deadline: 6}, map[int][]float64{1: same(100, 6), 2: same(190, 6)}, true},
+		{"four equal runs, deadline near", advice.Options{Samples: 1000, Deadline: 5.3}, map[int][]float64{1: same(100, 4), 2: same(190, 4)}, false},
+		{"six equal runs, efficiency", advice.Options{MinEfficiency: 0.9}, map[int][]float64{1: same(100, 6), 2: same(190, 6)}, true},
+	} {
+		q := question(t, c.wish)
+		q.Design = design
+		l := lookAt(t, q, c.runs)
+		b, _ := q.Next(l, -1)
+		if l.Decided || (b == nil) != c.ends || (l.Caveat != "") != c.ends {
+			t.Errorf("%s: decided %v, caveat %q, next %+v", c.name, l.Decided, l.Caveat, b)
+		}
+	}
+}
+
+// Two settings whose runs are all equal are compared no longer than six runs, and the test, which
+// would tell 6 from 6 equal runs at p = 2/924, decides nothing.
+func TestEqualPairsEnd(t *testing.T) {
+	for _, c := range []struct {
+		runs    int
+		a, b    float64
+		scatter float64
+		ends    bool
+		decided bool
+	}{{4, 100, 190, 0, false, false}, {6, 100, 190, 0, true, false}, {6, 100, 100, 0, true, false}, {6, 100, 190, 1, true, true}} {
+		m := &machine{}
+		for i := range c.runs {
+			for n, x := range map[int]float64{1: c.a, 2: c.b} {
+				o := studyOf(map[int][]float64{n: {x + c.scatter*float64(i)}})[0]
+				o.Run, o.Repeat, o.BeganUnix, o.Point = fmt.Sprintf("s/w%d-r%d-a1", n, i+1), i+1, o.BeganUnix+3600*float64(i)+600*float64(n), fmt.Sprintf("w%d", n)
+				m.obs = append(m.obs, o)
+			}
+		}
+		l := Pair(pair(t, m, 0.9825), false)
+		if l.Decided != c.decided || (len(l.Open) == 0) != c.ends || (l.Caveat != "") != (c.ends && !c.decided) {
+			t.Errorf("%+v: decided %v, open %v, caveat %q", c, l.Decided, l.Open, l.Caveat)
+		}
+	}
+}

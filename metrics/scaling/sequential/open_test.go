@@ -77,6 +77,7 @@ func TestLastingCaveat(t *testing.T) {
 	data := decision.Caveat{Kind: decision.Data, Text: "few runs", Changes: true}
 	drift := decision.Caveat{Kind: "drift", Text: "drift", Changes: true}
 	order := decision.Caveat{Kind: "order", Text: "order", Changes: true}
+	equal := decision.Caveat{Kind: decision.Constant, Text: "equal runs", Changes: true}
 	small := decision.Caveat{Kind: "note", Text: "a note"}
 	for _, c := range []struct {
 		name string
@@ -92,6 +93,8 @@ func TestLastingCaveat(t *testing.T) {
 		{"undecided", advice.Advice{Workers: &four, Undecided: []advice.Contender{{Workers: 2}}, Caveats: []decision.Caveat{data}}, ""},
 		{"unproven", advice.Advice{Workers: &four, Unproven: []int{8}, Caveats: []decision.Caveat{data}}, ""},
 		{"none", advice.Advice{Workers: &four}, ""},
+		{"equal runs, unproven", advice.Advice{Workers: &four, Unproven: []int{8}, Caveats: []decision.Caveat{order, equal}}, "equal runs"},
+		{"equal runs, no answer", advice.Advice{Caveats: []decision.Caveat{equal}}, ""},
 	} {
 		if got := lasting(&c.a); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
