@@ -1,6 +1,8 @@
 package launcher
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -127,4 +129,50 @@ func ReadPlan(folder rundir.Study) (*study.Plan, error) {
 		seals.seal(&plan.Points[i].Point)
 	}
 	return plan, nil
+}
+
+// EachPlanned calls each with the point of every run of a study's plan, in order. The plan of 100,000 runs does not
+// fit into little memory; each point is valid until each returns.
+func EachPlanned(folder rundir.Study, each func(*study.Point)) error {
+	f, err := sharedfs.OpenIn(folder.Path(), folder.Plan())
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	d := json.NewDecoder(f)
+	seals := &sealer{folder: folder}
+	err = intoPoints(d)
+	for err == nil && d.More() {
+		var p study.Planned
+		if err = d.Decode(&p); err == nil {
+			seals.seal(&p.Point)
+			each(&p.Point)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("%s cannot be read: %w", folder.Plan(), plainly(err))
+	}
+	return nil
+}
+
+// intoPoints reads a plan up to the beginning of its list of points.
+func intoPoints(d *json.Decoder) error {
+	if _, err := d.Token(); err != nil {
+		return err
+	}
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return err
+		}
+		if key == "points" {
+			_, err = d.Token()
+			return err
+		}
+		var other json.RawMessage
+		if err := d.Decode(&other); err != nil {
+			return err
+		}
+	}
+	return errors.New("it has no points")
 }

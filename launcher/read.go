@@ -84,13 +84,23 @@ func Attempts(folder rundir.Study) ([]*Attempt, error) { return Refresh(folder, 
 
 // Refresh is Attempts with the result of an earlier read: attempts that had ended are not read again.
 func Refresh(folder rundir.Study, before []*Attempt) ([]*Attempt, error) {
+	return refresh(folder, before, nil, nil)
+}
+
+// Underway is Refresh for studies whose attempts need too much memory together: each attempt that has ended goes to
+// ended when it is read, and into the list only if ended returns false. Those that known reports are not read.
+func Underway(folder rundir.Study, before []*Attempt, known func(rundir.Folder) bool, ended func(*Attempt) bool) ([]*Attempt, error) {
+	return refresh(folder, before, known, ended)
+}
+
+func refresh(folder rundir.Study, before []*Attempt, known func(rundir.Folder) bool, ended func(*Attempt) bool) ([]*Attempt, error) {
 	entries, err := folder.Attempts()
 	if err != nil {
 		return nil, err
 	}
-	known := map[rundir.Folder]*Attempt{}
+	was := map[rundir.Folder]*Attempt{}
 	for _, a := range before {
-		known[a.Run] = a
+		was[a.Run] = a
 		// Listing a folder while others write to it can miss an entry; an attempt under way would seem to be
 		// gone.
 		missing := !slices.ContainsFunc(entries, func(e rundir.Attempt) bool { return e.Run == a.Run })
@@ -101,22 +111,41 @@ func Refresh(folder rundir.Study, before []*Attempt) ([]*Attempt, error) {
 	var list []*Attempt
 	seals := &sealer{folder: folder}
 	for _, e := range entries {
-		a := known[e.Run]
-		if a != nil && a.Verdict != nil {
-			list = append(list, a)
+		if known != nil && known(e.Run) {
 			continue
 		}
-		read, err := load(e, seals)
-		if err != nil {
-			if read = (&Attempt{Run: e.Run, Number: e.Number}); a != nil {
-				*read = *a // the state that was read last
-			}
-			read.Unreadable = err
-			read.Point.ID, read.Point.Repeat, read.Record.ID = e.Point, e.Repeat, e.Run.ID()
+		a := was[e.Run]
+		if a == nil || a.Verdict == nil {
+			a = reread(e, a, seals)
 		}
-		list = append(list, read)
+		if ended == nil || a.Unreadable != nil || a.Verdict == nil || !ended(a) {
+			list = append(list, a)
+		}
 	}
 	return list, nil
+}
+
+// OneAttempt reads the attempt with a name, "POINT-r1-a1".
+func OneAttempt(folder rundir.Study, name string) (*Attempt, error) {
+	e, ok := rundir.ParseName(name)
+	if !ok {
+		return nil, fmt.Errorf("%s is not the name of an attempt", name)
+	}
+	e.Run = folder.Run(e.Point, e.Repeat, e.Number)
+	return load(e, &sealer{folder: folder})
+}
+
+// reread reads an attempt, of which an earlier read is a; nil if there was none.
+func reread(e rundir.Attempt, a *Attempt, seals *sealer) *Attempt {
+	read, err := load(e, seals)
+	if err != nil {
+		if read = (&Attempt{Run: e.Run, Number: e.Number}); a != nil {
+			*read = *a // the state that was read last
+		}
+		read.Unreadable = err
+		read.Point.ID, read.Point.Repeat, read.Record.ID = e.Point, e.Repeat, e.Run.ID()
+	}
+	return read
 }
 
 func load(e rundir.Attempt, seals *sealer) (*Attempt, error) {

@@ -1,8 +1,27 @@
 // Keeps an open page up to date. The server sends the page's version whenever it changes; this
 // script then loads the page again and replaces the parts that differ. All text was escaped by the
-// server, and a parsed document runs no scripts.
+// server, and a parsed document runs no scripts. It also hides the rows that a filter excludes.
 "use strict";
 (() => {
+  // shown has each part as the server sent it, before a filter hides rows.
+  const shown = new Map([...document.querySelectorAll("[data-part]")].map((e) => [e.id, e.innerHTML]));
+
+  const filter = (input) => {
+    const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const rows = [...document.querySelectorAll(`#${input.dataset.filter} :is(tbody tr, li)`)];
+    for (const row of rows) {
+      const text = [...row.childNodes].map((n) => n.textContent).join(" ").toLowerCase();
+      row.hidden = !words.every((w) => text.includes(w));
+    }
+    const left = rows.filter((row) => !row.hidden).length;
+    document.getElementById(input.getAttribute("aria-describedby")).textContent = words.length ? `${left} of ${rows.length} rows` : "";
+  };
+  const filters = [...document.querySelectorAll("input[data-filter]")];
+  for (const input of filters) {
+    input.closest("[hidden]").hidden = false;
+    input.addEventListener("input", () => filter(input));
+  }
+
   const status = document.getElementById("live");
   const events = document.body.dataset.events;
   if (!events || !status) return;
@@ -40,8 +59,12 @@
         const next = new DOMParser().parseFromString(await answer.text(), "text/html");
         for (const part of next.querySelectorAll("[data-part]")) {
           const here = document.getElementById(part.id);
-          if (here && here.innerHTML !== part.innerHTML) replace(here, part);
+          if (here && shown.get(part.id) !== part.innerHTML) {
+            shown.set(part.id, part.innerHTML);
+            replace(here, part);
+          }
         }
+        filters.forEach(filter);
         document.body.dataset.version = next.body.dataset.version;
       }
     } catch { /* the event source reports lost connections */ }

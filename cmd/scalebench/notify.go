@@ -70,7 +70,7 @@ func (s *session) deliver(ctx context.Context, w *workspace.Work, verdict string
 		if err != nil {
 			return notify.Message{}, err
 		}
-		news := notify.News{Study: w.Study.Name, Attempts: attempts, Verdict: verdict, NodeHours: spent}
+		news := notify.News{Study: w.Study.Name, Attempts: attempts, Verdict: verdict, Spent: spent.Text()}
 		var o adviseOptions
 		o.Study = w.Study.Name
 		o.wish.Market = cost.OnDemand

@@ -42,7 +42,7 @@ func runStatus(ctx context.Context, s *session, arg, where string) error {
 		if !s.verbose {
 			t = query.Folded(chosen.States, chosen.Planned)
 		}
-		t.Lead = query.Progress(chosen.States, chosen.Planned, float64(time.Now().UnixMilli())/1000)
+		t.Lead = query.Progress(query.BriefsOf(chosen.States, chosen.Planned), float64(time.Now().UnixMilli())/1000)
 	}
 	if err := s.print(t); err != nil {
 		return err

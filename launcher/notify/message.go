@@ -11,12 +11,12 @@ import (
 
 // News are the facts of a message that a study ended.
 type News struct {
-	Study     string
-	Attempts  []*launcher.Attempt
-	Verdict   string  // what became of the study: "ended", "decided"
-	Answer    string  // one sentence
-	NodeHours float64 // of all attempts
-	Report    string  // path of the report; "" for none
+	Study    string
+	Attempts []*launcher.Attempt
+	Verdict  string // what became of the study: "ended", "decided"
+	Answer   string // one sentence
+	Spent    string // "3.4 node-hours, 1.2 EUR"
+	Report   string // path of the report; "" for none
 }
 
 // Message returns the message.
@@ -37,7 +37,7 @@ func (n News) Message() Message {
 	if first := failure(n.Attempts); first != nil && done < len(good) {
 		lines = append(lines, "First failure: "+failureText(first))
 	}
-	lines = append(lines, "Cost so far: "+number.Significant(n.NodeHours)+" node-hours, failed runs included.")
+	lines = append(lines, "Cost so far, failed runs included: "+n.Spent+".")
 	if n.Report != "" {
 		lines = append(lines, "Report: "+n.Report)
 	}

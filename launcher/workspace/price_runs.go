@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/cost"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
@@ -166,6 +167,35 @@ func (t *Tariff) run(v *scaling.Observation, clock Clock) cost.PricedRun {
 	}
 	run.Rate = &rate
 	return run
+}
+
+// Paid returns the price of an attempt at a point that took some seconds. The scheduler's time of the job, if known,
+// is charged instead, as on the clock JobClock.
+func (t *Tariff) Paid(p *study.Point, job *metrics.Job, seconds float64) (float64, error) {
+	o := scaling.Observation{Study: p.Study, Kind: p.Workload.Kind, Workers: p.Workers, Nodes: p.Nodes + p.AuxNodes, Parameters: p.Parameters(), JobSeconds: &seconds}
+	if job != nil {
+		o.Cluster, o.Partition = job.Cluster, job.Partition
+		if job.StartUnix > 0 && job.EndUnix > job.StartUnix {
+			seconds = job.EndUnix - job.StartUnix
+		}
+	}
+	run := t.run(&o, JobClock)
+	if run.Rate == nil {
+		return 0, errors.New(run.WhyNoRate)
+	}
+	return run.Rate.Cost(run.Seconds), nil
+}
+
+// Energy returns the joules of a run: of its job by Slurm's accounting, or else of its training.
+func Energy(v *scaling.Observation) (float64, error) {
+	if j, _ := joules(v, v.JobSeconds, JobClock); j != nil {
+		return *j, nil
+	}
+	j, why := joules(v, v.Known(cmp.Or(measure.KindOf(v.Kind).Clock, measure.TrainSeconds)), TrainClock)
+	if j == nil {
+		return 0, errors.New(why)
+	}
+	return *j, nil
 }
 
 // joules returns the energy of a run on a clock. Its mean power covers the training clock only. For the whole

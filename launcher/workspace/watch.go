@@ -19,6 +19,11 @@ type Watcher struct {
 	Folders  []rundir.Study
 	Interval time.Duration // time between queries to Slurm
 	Where    string        // condition on runs; "" for all
+	// Known and Ended make the Watcher forget attempts that have ended, if set: Ended gets each of them once, and
+	// Known reports those that it got. Planned is then empty.
+	Known func(rundir.Folder) bool
+	Ended func(launcher.State)
+	Lists int // how often the run folders were listed
 
 	Planned []launcher.Unbegun // planned runs that have not started and match the condition
 	Trouble error              // error of the last query to Slurm
@@ -46,7 +51,7 @@ func (v *Watcher) Look(ctx context.Context) error {
 	due := time.Since(v.asked) >= v.pause()
 	if due {
 		v.asked, v.Trouble, v.Unread = time.Now(), nil, nil
-		if err := v.list(); err != nil {
+		if err := v.list(ctx); err != nil {
 			return err
 		}
 	}
@@ -74,6 +79,7 @@ func (v *Watcher) Look(ctx context.Context) error {
 	if err != nil {
 		v.Trouble = err
 	}
+	v.forget(states)
 	if err := v.choose(ctx); err != nil {
 		return err
 	}
@@ -103,19 +109,39 @@ func (v *Watcher) choose(ctx context.Context) error {
 	return nil
 }
 
+// forget hands over the attempts that have ended.
+func (v *Watcher) forget(states []launcher.State) {
+	if v.Ended == nil {
+		return
+	}
+	for _, state := range states {
+		if state.Verdict != nil && state.Err == nil {
+			v.Ended(state)
+			delete(v.states, state.Run)
+		}
+	}
+	for folder, list := range v.attempts {
+		v.attempts[folder] = slices.DeleteFunc(list, func(a *launcher.Attempt) bool { return v.Known(a.Run) })
+	}
+}
+
 // list reads which attempts exist, and which planned runs have none.
-func (v *Watcher) list() error {
+func (v *Watcher) list(ctx context.Context) error {
+	v.Lists++
 	before := v.attempts
 	v.attempts, v.unbegun = map[rundir.Study][]*launcher.Attempt{}, nil
 	for _, folder := range v.Folders {
-		plan, err := launcher.ReadPlan(folder)
-		if err != nil { // the plan is not needed: attempts contain their study's name
-			plan = &study.Plan{}
+		plan := &study.Plan{} // the plan is not needed: attempts contain their study's name
+		if v.Ended == nil {
+			read, err := launcher.ReadPlan(folder)
+			switch {
+			case err == nil:
+				plan = read
+			case !errors.Is(err, fs.ErrNotExist): // unless the folder was purged in the meantime
+				v.Unread = err
+			}
 		}
-		if !errors.Is(err, fs.ErrNotExist) { // unless the folder was purged in the meantime
-			v.Unread = err
-		}
-		list, err := launcher.Refresh(folder, before[folder])
+		list, err := v.refresh(ctx, folder, before[folder])
 		if err != nil {
 			v.Unread = err
 			list = before[folder]
@@ -125,6 +151,21 @@ func (v *Watcher) list() error {
 	}
 	v.Planned = v.unbegun
 	return nil
+}
+
+// refresh reads the attempts of a study.
+func (v *Watcher) refresh(ctx context.Context, folder rundir.Study, before []*launcher.Attempt) ([]*launcher.Attempt, error) {
+	if v.Ended == nil {
+		return launcher.Refresh(folder, before)
+	}
+	return launcher.Underway(folder, before, v.Known, func(a *launcher.Attempt) bool {
+		states, err := launcher.Survey(ctx, []*launcher.Attempt{a}) // asks no scheduler about one that has ended
+		if err != nil || states[0].Err != nil {
+			return false
+		}
+		v.Ended(states[0])
+		return true
+	})
 }
 
 // States returns the states of the attempts that match the condition, running and waiting

@@ -5,15 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/scalebench/scalebench/launcher"
-	"github.com/scalebench/scalebench/launcher/rundir"
-	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/launcher/workspace/query"
-	"github.com/scalebench/scalebench/metrics/clean"
 	"github.com/scalebench/scalebench/metrics/store"
 )
 
@@ -41,12 +37,12 @@ type board struct {
 
 // states is what the run folders and the scheduler say.
 type states struct {
-	Progress string                    `json:"progress"`
-	Hours    float64                   `json:"node_hours"` // that ended attempts used, also failed ones
-	Troubles []string                  `json:"troubles,omitempty"`
-	Grid     *query.Grid               `json:"grid"` // nil before the first look, or without run folders
-	begun    bool                      // they were looked at
-	runs     map[string]launcher.State // those that the grid names
+	Progress string `json:"progress"`
+	query.Spending
+	Troubles []string                   `json:"troubles,omitempty"`
+	Grid     *query.Grid                `json:"grid"` // nil before the first look, or without run folders
+	begun    bool                       // they were looked at
+	runs     map[string]*launcher.State // attempts that the grid names; nil of one that has ended
 }
 
 // board returns the board of a study; ok is false if the site does not have the study.
@@ -101,10 +97,10 @@ func (s *Site) close() {
 // watch looks at the runs until nobody has viewed the board for a while.
 func (b *board) watch() {
 	defer b.stop()
-	w := b.watcher()
+	t := b.site.tally(b.ctx, b.entry)
 	for {
 		took := time.Now()
-		next := b.look(w)
+		next := t.look(b.ctx)
 		if b.ctx.Err() != nil {
 			return
 		}
@@ -154,51 +150,6 @@ func same(a, b states) bool {
 	x, err1 := json.Marshal(a)
 	y, err2 := json.Marshal(b)
 	return err1 == nil && err2 == nil && a.begun == b.begun && string(x) == string(y)
-}
-
-func (b *board) watcher() *workspace.Watcher {
-	if b.folder == "" {
-		return nil
-	}
-	return &workspace.Watcher{Folders: []rundir.Study{b.folder}, Interval: b.site.options.Interval}
-}
-
-// look reads the states of the runs as `watch` does.
-func (b *board) look(w *workspace.Watcher) states {
-	if w == nil {
-		return states{Progress: "All runs were imported.", begun: true}
-	}
-	err := w.Look(b.ctx)
-	list := w.States()
-	next := states{begun: true, Progress: progress(list, w.Planned), Hours: query.NodeHours(list), Grid: query.NewGrid(list, w.Planned)}
-	next.runs = named(list, next.Grid)
-	for _, trouble := range []error{err, w.Trouble, w.Unread} {
-		if trouble != nil {
-			next.Troubles = append(next.Troubles, clean.Line(trouble.Error()))
-		}
-	}
-	return next
-}
-
-// named returns the states of the attempts that a grid names.
-func named(list []launcher.State, g *query.Grid) map[string]launcher.State {
-	names := map[string]bool{}
-	for _, row := range append(slices.Clone(g.Rows), query.GridRow{Cells: g.Notable}) {
-		for _, c := range row.Cells {
-			names[c.Run] = true
-		}
-	}
-	runs := map[string]launcher.State{}
-	for _, s := range list {
-		if names[s.Run.Name()] {
-			runs[s.Run.Name()] = s
-		}
-	}
-	return runs
-}
-
-func progress(list []launcher.State, planned []launcher.Unbegun) string {
-	return clean.Line(query.Progress(list, planned, float64(time.Now().UnixMilli())/1000))
 }
 
 // study makes the board read the study's results, too, and waits a little for the first content.

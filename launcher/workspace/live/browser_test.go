@@ -3,128 +3,31 @@
 package live
 
 import (
-	"context"
 	"fmt"
 	"net/http/httptest"
-	"os"
-	"strings"
-	"sync"
 	"testing"
-	"time"
 
-	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
-	"github.com/chromedp/cdproto/log"
-	"github.com/chromedp/cdproto/network"
-	"github.com/chromedp/cdproto/page"
-	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"github.com/scalebench/scalebench/launcher/workspace/query"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/figure"
+	"github.com/scalebench/scalebench/metrics/report/browsertest"
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
 // The page in a real Chromium. With the build tag a missing browser fails.
 
-// A tab is a page in the browser, and what it did that it must not do.
-type tab struct {
-	t   *testing.T
-	ctx context.Context
-	mu  sync.Mutex
-	bad []string
-}
-
-// visit opens the page of the site's study at a width, after an emulation of media features.
-func visit(t *testing.T, s *Site, width int64, features ...*emulation.MediaFeature) *tab {
+// visit opens the page of the site's study at a width.
+func visit(t *testing.T, s *Site, width int64, features ...*emulation.MediaFeature) *browsertest.Tab {
 	t.Helper()
 	server := httptest.NewServer(s.Handler(token, nil))
 	t.Cleanup(server.Close)
 	t.Cleanup(server.CloseClientConnections)
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath("chromium"))
-	if os.Getuid() == 0 { // Chromium refuses its sandbox to root, as in a container
-		options = append(options, chromedp.NoSandbox)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
-	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewContext(ctx)
-	t.Cleanup(cancel)
-	b := &tab{t: t, ctx: ctx}
-	b.do(chromedp.EmulateViewport(width, 800))
-	note := func(text string) {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		b.bad = append(b.bad, text)
-	}
-	if err := chromedp.Listen(ctx, func(event any) {
-		switch e := event.(type) {
-		case *network.EventRequestWillBeSent:
-			if a := e.Request.URL; !strings.HasPrefix(a, server.URL+"/"+token+"/") && !strings.HasPrefix(a, "data:") {
-				note("request " + a)
-			}
-		case *runtime.EventConsoleAPICalled:
-			note(fmt.Sprintf("console.%s", e.Type))
-		case *runtime.EventExceptionThrown:
-			note(e.ExceptionDetails.Text)
-		case *log.EventEntryAdded: // also violations of the content security policy
-			note(e.Entry.Text)
-		case *page.EventJavascriptDialogOpening:
-			note("dialog " + e.Message)
-		}
-	}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := chromedp.Call(ctx, network.Enable, network.EnableParams{}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := chromedp.Call(ctx, log.Enable, cdp.Empty{}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features}); err != nil {
-		t.Fatal(err)
-	}
-	b.do(chromedp.Navigate(server.URL + "/" + token + "/study/demo/index.html"))
-	return b
-}
-
-func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
-	b.t.Helper()
-	if err := chromedp.Do(b.ctx, steps...); err != nil {
-		b.t.Fatal(err)
-	}
-}
-
-// eval returns the value of a JavaScript expression.
-func eval[T any](b *tab, expression string) T {
-	b.t.Helper()
-	v, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](expression))
-	if err != nil {
-		b.t.Fatalf("%s: %v", expression, err)
-	}
-	return v
-}
-
-// until waits until an expression holds.
-func (b *tab) until(expression string) {
-	b.t.Helper()
-	for deadline := time.Now().Add(time.Minute); !eval[bool](b, expression); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			b.t.Fatalf("never: %s", expression)
-		}
-	}
-}
-
-// quiet fails the test if the page asked for or reported anything.
-func (b *tab) quiet() {
-	b.t.Helper()
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, text := range b.bad {
-		b.t.Errorf("the page: %s", text)
-	}
+	own := server.URL + "/" + token + "/"
+	return browsertest.Open(t, browsertest.Start(t), width, own+"study/demo/index.html", own, features...)
 }
 
 // demo returns a site whose study has text everywhere, and a real figure.
@@ -157,20 +60,20 @@ func TestWidths(t *testing.T) {
 	for _, width := range []int64{360, 1440} {
 		s, _ := demo(t, "native")
 		b := visit(t, s, width)
-		b.until(`document.getElementById("live").textContent.startsWith("Live")`)
-		if wide := eval[float64](b, `document.documentElement.scrollWidth`); wide > float64(width) {
+		b.Until(`document.getElementById("live").textContent.startsWith("Live")`)
+		if wide := browsertest.Eval[float64](b, `document.documentElement.scrollWidth`); wide > float64(width) {
 			t.Errorf("at %d px the page is %.0f px wide", width, wide)
 		}
-		if size := eval[string](b, `getComputedStyle(document.querySelector("figure svg text")).fontSize`); size == "16px" {
+		if size := browsertest.Eval[string](b, `getComputedStyle(document.querySelector("figure svg text")).fontSize`); size == "16px" {
 			t.Error("the figure's text has the page's size: its attributes have no effect")
 		}
-		if edge := eval[string](b, `getComputedStyle(document.querySelector(".states td.done")).borderLeftColor`); edge != "rgb(0, 158, 115)" {
+		if edge := browsertest.Eval[string](b, `getComputedStyle(document.querySelector(".states td.done")).borderLeftColor`); edge != "rgb(0, 158, 115)" {
 			t.Errorf("a done run has the edge %s", edge)
 		}
-		if n := eval[int](b, `document.querySelectorAll("figure svg circle title").length`); n != 21 { // 18 runs, 3 medians
+		if n := browsertest.Eval[int](b, `document.querySelectorAll("figure svg circle title").length`); n != 21 { // 18 runs, 3 medians
 			t.Errorf("%d values under the pointer, want 21", n)
 		}
-		b.quiet()
+		b.Quiet()
 	}
 }
 
@@ -180,45 +83,66 @@ func TestChanges(t *testing.T) {
 	for motion, animation := range map[string]string{"reduce": "none", "no-preference": "changed"} {
 		s, board := demo(t, "native")
 		b := visit(t, s, 360, &emulation.MediaFeature{Name: "prefers-reduced-motion", Value: motion})
-		b.until(`document.getElementById("live").textContent.startsWith("Live")`)
-		eval[bool](b, `(() => { window.kept = true; document.querySelector(".states a").focus(); document.querySelector(".states").scrollLeft = 40; return true; })()`)
+		b.Until(`document.getElementById("live").textContent.startsWith("Live")`)
+		browsertest.Eval[bool](b, `(() => { window.kept = true; document.querySelector(".states a").focus(); document.querySelector(".states").scrollLeft = 40; return true; })()`)
 		board.mu.Lock()
 		board.states.Progress = "5 runs: 5 done"
 		board.states.Grid.Rows[0].Cells[1].Status = metrics.Done
 		board.bump()
 		board.mu.Unlock()
-		b.until(`document.querySelector(".progress").textContent === "5 runs: 5 done"`)
-		if n := eval[int](b, `document.querySelectorAll(".states td.done").length`); n != 2 {
+		b.Until(`document.querySelector(".progress").textContent === "5 runs: 5 done"`)
+		if n := browsertest.Eval[int](b, `document.querySelectorAll(".states td.done").length`); n != 2 {
 			t.Errorf("%d runs are done, want 2", n)
 		}
-		if !eval[bool](b, `window.kept && document.activeElement === document.querySelector(".states a") && document.querySelector(".states").scrollLeft === 40`) {
+		if !browsertest.Eval[bool](b, `window.kept && document.activeElement === document.querySelector(".states a") && document.querySelector(".states").scrollLeft === 40`) {
 			t.Error("the page was loaded again, or lost its focus or scroll position")
 		}
-		if got := eval[string](b, `getComputedStyle(document.getElementById("runs")).animationName`); got != animation {
+		if got := browsertest.Eval[string](b, `getComputedStyle(document.getElementById("progress")).animationName`); got != animation {
 			t.Errorf("%s: animation %q, want %q", motion, got, animation)
 		}
-		b.quiet()
+		b.Quiet()
 	}
+}
+
+// A filter leaves the rows that have all its words, also after a change.
+func TestFilter(t *testing.T) {
+	s, board := demo(t, "native")
+	board.states.Grid.Rows = append(board.states.Grid.Rows, query.GridRow{Values: []string{"pytorch", "16"}, Cells: make([]query.GridCell, 5)})
+	b := visit(t, s, 360)
+	b.Until(`document.getElementById("live").textContent.startsWith("Live")`)
+	left := `[...document.querySelectorAll("#grid tbody tr")].filter(e => e.checkVisibility()).map(e => e.cells[0].textContent).join()`
+	b.Do(chromedp.Focus("input[data-filter]"))
+	b.Press("Torch 16")
+	b.Until(left + ` === "pytorch" && document.getElementById("grid-left").textContent === "1 of 4 rows"`) // 2 rows, 2 listed runs
+	board.mu.Lock()
+	board.states.Grid.Rows = append(board.states.Grid.Rows, query.GridRow{Values: []string{"torchrun", "160"}, Cells: make([]query.GridCell, 5)})
+	board.bump()
+	board.mu.Unlock()
+	b.Until(left + ` === "pytorch,torchrun" && document.getElementById("grid-left").textContent === "2 of 5 rows"`)
+	if !browsertest.Eval[bool](b, `document.activeElement.value === "Torch 16"`) {
+		t.Error("the filter lost its text or the focus")
+	}
+	b.Quiet()
 }
 
 // The keyboard reaches every link and scrolling region, and shows where it is.
 func TestKeyboardOnly(t *testing.T) {
 	s, _ := demo(t, "native")
 	b := visit(t, s, 360)
-	want := eval[int](b, `[...document.querySelectorAll("a[href], summary, [tabindex='0']")].filter(e => e.checkVisibility()).length`)
+	want := browsertest.Eval[int](b, `[...document.querySelectorAll("a[href], summary, input, [tabindex='0']")].filter(e => e.checkVisibility()).length`)
 	seen := map[string]bool{}
 	for range want {
-		b.do(chromedp.KeyEvent(kb.Tab))
-		at := eval[string](b, `(() => { const e = document.activeElement; return e.tagName + [...document.querySelectorAll("*")].indexOf(e); })()`)
+		b.Press(kb.Tab)
+		at := browsertest.Eval[string](b, `(() => { const e = document.activeElement; return e.tagName + [...document.querySelectorAll("*")].indexOf(e); })()`)
 		seen[at] = true
-		if outline := eval[string](b, `getComputedStyle(document.activeElement).outlineStyle`); outline == "none" {
+		if outline := browsertest.Eval[string](b, `getComputedStyle(document.activeElement).outlineStyle`); outline == "none" {
 			t.Errorf("%s does not show that it has the focus", at)
 		}
 	}
 	if len(seen) != want || want < 8 {
 		t.Errorf("%d stops, want %d", len(seen), want)
 	}
-	b.quiet()
+	b.Quiet()
 }
 
 // Text has the contrast that WCAG 2 requires, 4.5, in both colour schemes.
@@ -226,20 +150,13 @@ func TestContrast(t *testing.T) {
 	for _, scheme := range []string{"light", "dark"} {
 		s, _ := demo(t, "native")
 		b := visit(t, s, 1440, &emulation.MediaFeature{Name: "prefers-color-scheme", Value: scheme})
-		for _, selector := range []string{"#live", ".progress", ".note", ".states td.planned", ".states td.failed a", ".states small", ".answer p", "nav a", "footer p", "figcaption"} {
-			contrast := eval[float64](b, fmt.Sprintf(`(() => {
-				const light = c => { const [r, g, b] = c.match(/[\d.]+/g).slice(0, 3).map(v => v / 255).map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
-				const e = document.querySelector(%q);
-				let under = e;
-				while (getComputedStyle(under).backgroundColor === "rgba(0, 0, 0, 0)") under = under.parentElement;
-				const [a, b] = [light(getComputedStyle(e).color), light(getComputedStyle(under).backgroundColor)].sort((x, y) => y - x);
-				return (a + 0.05) / (b + 0.05);
-			})()`, selector))
+		for _, selector := range []string{"#live", ".progress", ".note", ".states td.planned", ".states td.failed a", ".states small", ".answer p", "nav a", "footer p", "figcaption", ".filter label", ".filter input"} {
+			contrast := b.Contrast(selector)
 			if contrast < 4.5 {
 				t.Errorf("%s: %s has a contrast of %.1f", scheme, selector, contrast)
 			}
 		}
-		b.quiet()
+		b.Quiet()
 	}
 }
 
@@ -247,20 +164,20 @@ func TestContrast(t *testing.T) {
 func TestHostileTextInBrowser(t *testing.T) {
 	s, board := demo(t, hostile)
 	b := visit(t, s, 360)
-	b.until(`document.getElementById("live").textContent.startsWith("Live")`)
+	b.Until(`document.getElementById("live").textContent.startsWith("Live")`)
 	board.mu.Lock()
 	board.states.Progress = "now " + hostile
 	board.bump()
 	board.mu.Unlock()
-	b.until(`document.querySelector(".progress").textContent.startsWith("now")`)
-	if got := eval[string](b, `document.querySelector(".progress").textContent`); got != "now "+hostile {
+	b.Until(`document.querySelector(".progress").textContent.startsWith("now")`)
+	if got := browsertest.Eval[string](b, `document.querySelector(".progress").textContent`); got != "now "+hostile {
 		t.Errorf("%q", got)
 	}
-	if n := eval[int](b, `document.querySelectorAll("script:not([src='../../live.js']), img, iframe, object, embed, form, style").length`); n != 0 {
+	if n := browsertest.Eval[int](b, `document.querySelectorAll("script:not([src='../../live.js']), img, iframe, object, embed, form, style").length`); n != 0 {
 		t.Errorf("%d elements that the page does not have", n)
 	}
-	if handlers := eval[[]string](b, `[...document.querySelectorAll("*")].flatMap(e => [...e.attributes]).filter(a => a.name.startsWith("on") || a.name === "style").map(a => a.name)`); len(handlers) > 0 {
+	if handlers := browsertest.Eval[[]string](b, `[...document.querySelectorAll("*")].flatMap(e => [...e.attributes]).filter(a => a.name.startsWith("on") || a.name === "style").map(a => a.name)`); len(handlers) > 0 {
 		t.Errorf("handlers or styles: %q", handlers)
 	}
-	b.quiet()
+	b.Quiet()
 }

@@ -20,10 +20,8 @@ func (s *Site) WriteOnce(ctx context.Context, dir string, put func(path string, 
 	now := time.Now()
 	var rows []listed
 	for _, e := range list {
-		b := newBoard(s, e)
-		st := b.look(b.watcher())
+		st := s.tally(ctx, e).look(ctx)
 		page, err := renderStudy(e, st, s.results(ctx, e), s.static(now))
-		b.stop()
 		if err != nil {
 			return "", err
 		}

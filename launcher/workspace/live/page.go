@@ -11,7 +11,6 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/workspace/query"
 	"github.com/scalebench/scalebench/metrics/clean"
-	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/report"
 	"github.com/scalebench/scalebench/metrics/table"
 	"github.com/scalebench/scalebench/templates"
@@ -124,15 +123,15 @@ func renderStudy(e entry, st states, r *results, f frame) ([]byte, error) {
 		Troubles       []string
 		Grid           *shownGrid
 		*results
-	}{f, st.Progress, used(st.Hours), st.Troubles, shown(st.Grid, f.Static), r})
+	}{f, st.Progress, used(st.Spending), st.Troubles, shown(st.Grid, f.Static), r})
 }
 
 // used returns a sentence on the cost so far; "" if no attempt has ended.
-func used(hours float64) string {
-	if hours == 0 {
+func used(spent query.Spending) string {
+	if spent.NodeHours == 0 {
 		return ""
 	}
-	return "Attempts that have ended, also failed ones, used " + number.Significant(hours) + " node-hours."
+	return "Attempts that have ended, also failed ones, used " + spent.Text() + "."
 }
 
 // A listed study is a row of the list.

@@ -20,6 +20,7 @@ import (
 type results struct {
 	Lead         string
 	Reasons      []string
+	Energy       string
 	Candidates   *report.Table
 	Decision     []string
 	Looks        *report.Table
@@ -71,7 +72,7 @@ func (r *results) report(ctx context.Context, reader *query.Reader, w query.Wish
 		return metric
 	}
 	r.Lead, r.Reasons, r.Candidates = page.Answer.Lead, page.Answer.Reasons, page.Answer.Table
-	r.NotDrawn = page.NotDrawn
+	r.NotDrawn, r.Energy = page.NotDrawn, a.EnergyText()
 	r.Warnings = append(page.Warnings, r.Warnings...)
 	for _, f := range page.Figures {
 		one := drawing{ID: "figure-" + f.ID, Title: f.Title, Caption: clean.Line(f.Whole.Caption())}

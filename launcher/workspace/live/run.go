@@ -40,18 +40,35 @@ type runPage struct {
 // run renders the page of an attempt that the grid shows; nil if it shows none of that name.
 func (b *board) run(ctx context.Context, name string) ([]byte, error) {
 	b.await(ctx, func() bool { return b.states.begun })
-	b.mu.Lock()
-	state, ok := b.states.runs[name]
-	b.mu.Unlock()
-	if !ok {
-		return nil, nil
+	state, err := b.stateOf(ctx, name)
+	if state == nil {
+		return nil, err
 	}
 	version, _ := b.runVersion(name)
 	p := runPage{frame: frame{Title: clean.Line(name), Root: "../../", Version: version, Events: url.PathEscape(name) + ".events", Made: b.site.made()}, Study: clean.Line(b.name)}
-	p.State = clean.Line(strings.Join(slices.DeleteFunc([]string{string(state.Status), state.Detail, query.Reached(state)}, func(s string) bool { return s == "" }), "; "))
-	p.readLog(state)
+	p.State = clean.Line(strings.Join(slices.DeleteFunc([]string{string(state.Status), state.Detail, query.Reached(*state)}, func(s string) bool { return s == "" }), "; "))
+	p.readLog(*state)
 	p.readResults(ctx, b.site.reader(func(string) {}), state.Run.ID())
 	return render("run", p)
+}
+
+// stateOf returns the state of an attempt that the grid names; nil if it names none of that name.
+func (b *board) stateOf(ctx context.Context, name string) (*launcher.State, error) {
+	b.mu.Lock()
+	state, ok := b.states.runs[name]
+	b.mu.Unlock()
+	if state != nil || !ok {
+		return state, nil
+	}
+	a, err := launcher.OneAttempt(b.folder, name)
+	if err != nil {
+		return nil, err
+	}
+	states, err := launcher.Survey(ctx, []*launcher.Attempt{a})
+	if err != nil {
+		return nil, err
+	}
+	return &states[0], nil
 }
 
 // runVersion names the present content of a run's page, which also changes with its log. changed is
@@ -61,7 +78,7 @@ func (b *board) runVersion(name string) (version string, changed <-chan struct{}
 	b.mu.Lock()
 	state, ok := b.states.runs[name]
 	b.mu.Unlock()
-	if !ok || state.Status.Terminal() {
+	if !ok || state == nil || state.Status.Terminal() {
 		return version, changed
 	}
 	if info, err := os.Stat(state.Log()); err == nil {

@@ -51,7 +51,7 @@ func full(text string) (states, *results) {
 	cells := []query.GridCell{{Status: metrics.Done, Run: "p-r1-a1"}, {Status: metrics.Running, Run: "p-r2-a1", Detail: text}, {Status: metrics.Failed, Run: "p-r3-a1", Detail: text}, {Status: metrics.Planned}, {}}
 	st := states{Progress: text, Troubles: []string{text}, Grid: &query.Grid{Heads: []string{"framework", "workers"}, Columns: []string{"1", "2", "3", "4", "5"},
 		Rows: []query.GridRow{{Values: []string{text, "8"}, Cells: cells}}, Notable: cells[1:3]}}
-	st.runs = map[string]launcher.State{}
+	st.runs = map[string]*launcher.State{}
 	return st, &results{Lead: text, Reasons: []string{text}, Candidates: tableOf("c", text, long), Decision: []string{text}, Looks: tableOf("l", text, long),
 		NotDrawn: []report.Fact{{Name: text, Values: []string{text}}}, Tables: []report.Table{*tableOf("t", text, long)}, Warnings: []string{text},
 		Figures: []drawing{{ID: "figure-x", Title: text, Caption: text, Wide: `<svg width="50pt" viewBox="0 0 50 50"></svg>`}},

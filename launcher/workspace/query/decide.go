@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/decide"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/workspace"
@@ -47,7 +46,10 @@ func (r *Reader) Deciding(ctx context.Context, w *workspace.Work, o Wish) (*deci
 			}
 			return done, err
 		},
-		Spent: func(ctx context.Context) (float64, error) { return r.Spent(ctx, w) },
+		Spent: func(ctx context.Context) (float64, error) {
+			spent, err := r.Spent(ctx, w)
+			return spent.NodeHours, err
+		},
 		Results: func(ctx context.Context, d sequential.Design) (*decide.Results, error) {
 			return v.results(ctx, o, d)
 		},
@@ -77,26 +79,6 @@ func (r *Reader) Look(ctx context.Context, o Wish, record *decide.Record, most i
 		return nil, err
 	}
 	return d.Look(ctx)
-}
-
-// Spent returns the node-hours that all ended attempts of a study have used, including failed ones.
-func (r *Reader) Spent(ctx context.Context, w *workspace.Work) (float64, error) {
-	attempts, err := launcher.Attempts(w.Folder)
-	if err != nil {
-		return 0, err
-	}
-	states, _, err := r.Survey(ctx, attempts)
-	return NodeHours(states), err
-}
-
-// NodeHours returns the node-hours that attempts which have ended used, including failed ones.
-func NodeHours(states []launcher.State) (hours float64) {
-	for _, s := range states {
-		if e := s.Traces.Exit; e != nil && e.EndUnix > e.StartUnix && e.StartUnix > 0 {
-			hours += float64(s.Point.Nodes+s.Point.AuxNodes) * (e.EndUnix - e.StartUnix) / 3600
-		}
-	}
-	return hours
 }
 
 // results returns the curves for a question, and for each the user's requirements. The intervals

@@ -48,58 +48,37 @@ const (
 	mostNotable = 40
 )
 
-// A gridRun is a run of a grid. It is small, since there may be many.
-type gridRun struct {
-	point  int // index of its point
-	repeat int
-	state  *launcher.State // nil if not started
-}
-
 // NewGrid returns the grid of a study's runs. If a run has several attempts, the last one counts.
-func NewGrid(states []launcher.State, planned []launcher.Unbegun) *Grid {
-	var points []row // the first run of each point
+func NewGrid(list []Brief) *Grid {
+	runs := lastAttempts(list)
 	at := map[pointID]int{}
-	last := lastAttempts(states)
-	for i := range last {
-		if p := &last[i].Point; !has(at, pointID{p.Study, p.ID}) {
-			at[pointID{p.Study, p.ID}] = 0
-			points = append(points, row{point: *p, state: &last[i]})
+	var points []*briefPoint
+	for _, r := range runs {
+		if _, known := at[r.at.pointID]; !known {
+			at[r.at.pointID] = 0
+			points = append(points, r.at)
 		}
 	}
-	for i := range planned {
-		if p := &planned[i].Point; !has(at, pointID{p.Study, p.ID}) {
-			at[pointID{p.Study, p.ID}] = 0
-			points = append(points, row{point: *p, planned: planned[i]})
-		}
+	if len(points) > mostRows {
+		return gridByWorkers(runs, points)
 	}
-	keys := varying(points)
-	order(points, keys)
+	rows := make([]row, len(points)) // a row for each point
 	for i, p := range points {
+		rows[i].point = *p.whole
+	}
+	keys := varying(rows)
+	order(rows, keys)
+	for i, p := range rows {
 		at[p.id()] = i
 	}
-	var runs []gridRun
-	for i := range last {
-		p := &last[i].Point
-		runs = append(runs, gridRun{at[pointID{p.Study, p.ID}], p.Repeat, &last[i]})
+	index := func(r Brief) int { return at[r.at.pointID] }
+	g := described(rows, keys)
+	if len(runs) > mostCells {
+		g.count(runs, index)
+	} else {
+		g.repeats(runs, index)
 	}
-	for i := range planned {
-		p := &planned[i].Point
-		runs = append(runs, gridRun{at[pointID{p.Study, p.ID}], p.Repeat, nil})
-	}
-	switch {
-	case len(points) > mostRows:
-		return gridByWorkers(runs, points)
-	case len(runs) > mostCells:
-		g := described(points, keys)
-		g.count(runs, func(r gridRun) int { return r.point })
-		return g
-	}
-	return gridOfRuns(runs, points, keys)
-}
-
-func has(at map[pointID]int, id pointID) bool {
-	_, known := at[id]
-	return known
+	return g
 }
 
 // described returns a grid with a row for each point and no columns yet.
@@ -120,12 +99,11 @@ func described(points []row, keys []string) *Grid {
 	return g
 }
 
-// gridOfRuns returns a grid with a column for each repeat.
-func gridOfRuns(runs []gridRun, points []row, keys []string) *Grid {
-	g := described(points, keys)
+// repeats adds a column for each repeat. at returns the row of a run.
+func (g *Grid) repeats(runs []Brief, at func(Brief) int) {
 	most := 0
 	for _, r := range runs {
-		most = max(most, r.repeat)
+		most = max(most, int(r.repeat))
 	}
 	most = min(most, mostCells) // a folder's name may have any number
 	for i := range most {
@@ -135,22 +113,21 @@ func gridOfRuns(runs []gridRun, points []row, keys []string) *Grid {
 		g.Rows[i].Cells = make([]GridCell, most)
 	}
 	for _, r := range runs {
-		if n := r.repeat; n >= 1 && n <= most {
-			g.Rows[r.point].Cells[n-1] = r.cell()
+		if n := int(r.repeat); n >= 1 && n <= most {
+			g.Rows[at(r)].Cells[n-1] = r.cell()
 		}
 	}
-	return g
 }
 
 // gridByWorkers returns a grid with a row for each framework and number of workers.
-func gridByWorkers(runs []gridRun, points []row) *Grid {
+func gridByWorkers(runs []Brief, points []*briefPoint) *Grid {
 	type group struct {
 		framework string
 		workers   int
 	}
 	count := map[group]int{}
 	for _, p := range points {
-		count[group{p.point.Framework, p.point.Workers}]++
+		count[group{p.framework, p.workers}]++
 	}
 	groups := slices.SortedFunc(maps.Keys(count), func(a, b group) int {
 		return cmp.Or(cmp.Compare(a.framework, b.framework), cmp.Compare(a.workers, b.workers))
@@ -161,23 +138,23 @@ func gridByWorkers(runs []gridRun, points []row) *Grid {
 		at[one] = i
 		g.Rows = append(g.Rows, GridRow{Values: []string{clean.Line(one.framework), fmt.Sprint(one.workers), fmt.Sprint(count[one])}})
 	}
-	g.count(runs, func(r gridRun) int { return at[group{points[r.point].point.Framework, points[r.point].point.Workers}] })
+	g.count(runs, func(r Brief) int { return at[group{r.at.framework, r.at.workers}] })
 	return g
 }
 
 // count adds a column for each state that a run has, and counts the runs. at returns the row of a
 // run.
-func (g *Grid) count(runs []gridRun, at func(gridRun) int) {
+func (g *Grid) count(runs []Brief, at func(Brief) int) {
 	counts := make([]map[metrics.Status]int, len(g.Rows))
 	total := map[metrics.Status]int{}
 	for _, r := range runs {
-		i, status := at(r), r.status()
+		i, status := at(r), r.status
 		if counts[i] == nil {
 			counts[i] = map[metrics.Status]int{}
 		}
 		counts[i][status]++
 		total[status]++
-		if r.state != nil && status != metrics.Done && len(g.Notable) < mostNotable {
+		if r.number > 0 && status != metrics.Done && len(g.Notable) < mostNotable {
 			g.Notable = append(g.Notable, r.cell())
 		}
 	}
@@ -196,24 +173,8 @@ func (g *Grid) count(runs []gridRun, at func(gridRun) int) {
 	}
 }
 
-func (r gridRun) status() metrics.Status {
-	if r.state == nil {
-		return metrics.Planned
-	}
-	return r.state.Status
-}
-
-func (r gridRun) cell() GridCell {
-	c := GridCell{Status: r.status()}
-	if r.state == nil {
-		return c
-	}
-	c.Run = r.state.Run.Name()
-	c.Detail = clean.Line(cmp.Or(detailOf(r.state), reasonOf(r.state)))
-	if !c.Status.Terminal() {
-		c.Detail = clean.Line(cmp.Or(detailOf(r.state), Reached(*r.state), reasonOf(r.state)))
-	}
-	return c
+func (b Brief) cell() GridCell {
+	return GridCell{Status: b.status, Run: b.run, Detail: clean.Line(b.detail)}
 }
 
 // Reached returns how far a run has got: "epoch 2, step 340, about 1.2k samples/s". It is "" if the

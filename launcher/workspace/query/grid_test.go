@@ -53,7 +53,7 @@ func TestGridOfRuns(t *testing.T) {
 		"native 2 done w2-r1-a2 - out_of_memory w2-r3-a1",
 		"native 10 running w10-r1-a1 planned -",
 	}
-	if d := cmp.Diff(want, NewGrid(s, planned).text()); d != "" {
+	if d := cmp.Diff(want, NewGrid(BriefsOf(s, planned)).text()); d != "" {
 		t.Error(d)
 	}
 }
@@ -78,7 +78,7 @@ func TestGridOfCounts(t *testing.T) {
 		one.Point.Workers = 2
 		planned = append(planned, one)
 	}
-	g := NewGrid(s, planned)
+	g := NewGrid(BriefsOf(s, planned))
 	want := []string{
 		"framework workers planned done failed",
 		"native 1 - 249 1",
@@ -106,7 +106,7 @@ func TestGridByWorkers(t *testing.T) {
 		}
 		s.at(fmt.Sprintf("p%d", i), workers, 1, 1, status)
 	}
-	g := NewGrid(s, nil)
+	g := NewGrid(BriefsOf(s, nil))
 	want := []string{
 		"framework workers points done failed",
 		"native 4 201 180 21",

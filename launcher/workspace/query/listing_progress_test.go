@@ -58,7 +58,7 @@ func TestProgress(t *testing.T) {
 		{"a second attempt", append([]launcher.State{attempt("w3", 1, 1, metrics.Failed, 1000, 5), attempt("w3", 1, 2, metrics.Done, 1010, 95)}, done...), nil,
 			"5 runs: 5 done"},
 	} {
-		if got := Progress(tt.states, tt.planned, 2000); got != tt.want {
+		if got := Progress(BriefsOf(tt.states, tt.planned), 2000); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
 	}

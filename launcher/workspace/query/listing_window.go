@@ -77,7 +77,7 @@ func foot(states []launcher.State, planned []launcher.Unbegun, next time.Duratio
 		by[state.Status]++
 	}
 	counts := workspace.ByStatus(by)
-	if left := remainingTime(states, planned, float64(time.Now().UnixMilli())/1000); left != "" {
+	if left := remainingTime(BriefsOf(states, planned), float64(time.Now().UnixMilli())/1000); left != "" {
 		counts = append(counts, left)
 	}
 	return strings.Join(append(counts, fmt.Sprintf("next Slurm query in %s", next.Round(time.Second)), "q quits"), " · ")
