@@ -29,10 +29,11 @@ func (s *Study) Tails(p *Plan) Problems {
 			shares = append(shares, b.Share)
 		}
 		slices.Sort(shares)
+		shares = slices.Compact(shares)
 		rate := slices.Min(w.Rate)
 		requests := rate * w.Duration.Seconds()
 		var lacking []string
-		for _, share := range slices.Compact(shares) {
+		for _, share := range shares {
 			if requests < float64(needed(share)) {
 				lacking = append(lacking, fmt.Sprintf("P%g (%d)", 100*share, needed(share)))
 			}

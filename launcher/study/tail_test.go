@@ -20,6 +20,7 @@ func TestTails(t *testing.T) {
 		"model = \"m\"\nthreads = [1]\nduration = \"1s\"":                           nil, // depends on the service's speed
 		"model = \"m\"\nrate = [20]":                                                nil, // 400 in 20 s
 		"model = \"m\"\nrate = [100, 10]":                                           {"20s at 10 requests/s are 200 requests, too few for P99 (368)", `duration = "37s"`},
+		"model = \"m\"\nrate = [10]\nlimit = { p95 = \"50ms\" }":                    {"200 requests, too few for P99 (368)", `duration = "37s"`}, // P95 twice
 		"model = \"m\"\nrate = [3]":                                                 {"60 requests, too few for P95 (72) and P99 (368)", `duration = "2m3s"`},
 		"model = \"m\"\nrate = [3]\nduration = \"10s\"\nlimit = { p90 = \"50ms\" }": {"30 requests, too few for P90 (36) and P95 (72) and P99 (368)"},
 	} {

@@ -143,6 +143,17 @@ func TestIdeals(t *testing.T) {
 	}
 }
 
+// A rate on the x axis has its unit, like one on the y axis.
+func TestRateAxis(t *testing.T) {
+	m, _ := measure.Find(measure.LatencyP95)
+	for key, want := range map[string]string{measure.Rate: "rate (requests/s)", measure.Threads: "threads"} {
+		points := []scaling.Point{{At: scaling.Value{Number: 1}}}
+		if a := numberAxis([]trend{{curve: scaling.Curve{Axis: key, Points: points}, measure: m}}); a.title != want {
+			t.Errorf("%q, want %q", a.title, want)
+		}
+	}
+}
+
 // Along the load, points with too few runs are named together, with the reason only.
 func TestBarsAlongTheLoad(t *testing.T) {
 	list := []trend{{curve: scaling.Curve{Axis: measure.Threads, Points: make([]scaling.Point, 3)}}}

@@ -299,6 +299,9 @@ func numberAxis(list []trend) axis {
 		a.binary, a.bytes = true, true
 		return a
 	}
+	if title == measure.Rate && list[0].measure.At.Has(title) {
+		title += " (requests/s)"
+	}
 	var least, most float64
 	whole := true
 	for i, t := range list {

@@ -320,8 +320,11 @@ func unmeasured(curves []scaling.Curve, m measure.Measure) string {
 			}
 		}
 	}
-	if len(has) == 0 {
+	switch {
+	case len(has) == 0:
 		return text + "."
+	case has[m.Name]: // bounds, as the table shows
+		return "Too many runs lack " + m.Name + " for a median; `-v` says why."
 	}
 	return text + ". The runs have: " + strings.Join(slices.Sorted(maps.Keys(has)), ", ") + "."
 }

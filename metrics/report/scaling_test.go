@@ -66,3 +66,12 @@ func TestDriftNotes(t *testing.T) {
 }
 
 func scalingTable(curves []scaling.Curve) *table.Table { return Scaling(curves) }
+
+// Of six runs, four were refused a P95, so that it has no median. It is not missing from all runs.
+func TestTooFewForAMedian(t *testing.T) {
+	m, _ := measure.Find(measure.LatencyP95)
+	curves := []scaling.Curve{{Points: []scaling.Point{{Measures: []*scaling.Summary{{Measure: m, Runs: 2}}}}}}
+	if got := unmeasured(curves, m); got != "Too many runs lack latency_p95 for a median; `-v` says why." {
+		t.Error(got)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"time"
 
@@ -101,6 +102,7 @@ func (f *finder) figure(name, unit string, value float64, note string) error {
 
 // probe tries a rate, again if the result cannot be judged.
 func (f *finder) probe(ctx context.Context, rate float64) (o outcome, err error) {
+	rate, _ = strconv.ParseFloat(strconv.FormatFloat(rate, 'g', 4, 64), 64) // tables and figures print all digits
 	text := fmt.Sprintf("searching for the largest rate within %s, batch %d: trying %s requests/s", f.w.Limit, f.batch, number.Significant(rate))
 	if err := f.Phase(text); err != nil {
 		return o, err

@@ -20,6 +20,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/number"
 )
 
 // A queue is a service with one server that takes the same time for every request, in order of arrival.
@@ -395,6 +396,9 @@ func TestSearch(t *testing.T) {
 				var place struct{ Rate float64 }
 				if err := json.Unmarshal([]byte(at), &place); err != nil {
 					t.Fatal(err)
+				}
+				if text := number.Exact(place.Rate); len(strings.Replace(text, ".", "", 1)) > 4 {
+					t.Errorf("a probe at %s requests/s, which tables print with all digits", text)
 				}
 				// The probes lie around the rate found; those far above it exceed the limit, those far below
 				// keep it.

@@ -215,7 +215,7 @@ func (a *Analysis) basing(what string) string {
 	} else if slices.ContainsFunc(a.NoBase.Missing, func(m scaling.MissingBase) bool { return m.Imported }) {
 		what = "Imported logs have curves only of what they state: `scalebench extract LOG --from FORMAT --dry-run` shows that, and why a rate is missing; -m NAME selects another measure"
 	} else if slices.ContainsFunc(a.NoBase.Missing, func(m scaling.MissingBase) bool { return m.Unsteady }) {
-		what = "Runs whose step times never settled are not repeated: make them longer (epochs, max_steps), raise study.repeats, or keep jobs from disturbing each other (exclusive, policy.chain)"
+		what = "Runs whose step times never settled are not repeated: make them longer (epochs, max_steps, or duration of a service), raise study.repeats, or keep jobs from disturbing each other (exclusive, policy.chain)"
 	}
 	if slices.ContainsFunc(a.NoBase.Missing, func(m scaling.MissingBase) bool { return len(m.Available) > 0 }) {
 		what += "; or divide by another point with --base N"
