@@ -87,6 +87,10 @@ func (s *study) unproven(limits []limit) (list []int) {
 		if c.Basis != Measured || c.Keeps != nil {
 			continue
 		}
+		if s.mayReach(c.Workers) {
+			list = append(list, c.Workers)
+			continue
+		}
 		clear := decision.Clear
 		if p := s.point(c.Workers); p != nil {
 			if x := s.pace(p).Values; len(x) >= scaling.LeastSeparate && x[0] > 0 {
@@ -101,4 +105,20 @@ func (s *study) unproven(limits []limit) (list []int) {
 		}
 	}
 	return list
+}
+
+// mayReach reports whether the runs on a number of workers have no median, because half or more miss
+// the target, but more runs may show that the median reaches it: fewer than scaling.LeastSeparate
+// runs miss it, or so many reach it as a sign test at the level of one end of an interval allows.
+func (s *study) mayReach(workers int) bool {
+	p := s.point(workers)
+	if p == nil || !s.byTime() {
+		return false
+	}
+	t := s.pace(p)
+	reach := len(t.Values)
+	if reach == 0 {
+		return t.Runs < scaling.LeastSeparate
+	}
+	return 2*reach <= t.Runs && reach >= decision.Rank(t.Runs, scaling.OneSidedLevel(s.o.Confidence))
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/advice"
 )
@@ -273,6 +274,58 @@ func TestEqualPairsEnd(t *testing.T) {
 		l := Pair(pair(t, m, 0.9825), false)
 		if l.Decided != c.decided || (len(l.Open) == 0) != c.ends || (l.Caveat != "") != (c.ends && !c.decided) {
 			t.Errorf("%+v: decided %v, open %v, caveat %q", c, l.Decided, l.Open, l.Caveat)
+		}
+	}
+}
+
+// Of 2 workers, one of two runs reaches the target, within the deadline. Their median is unknown, not
+// too late: they may be the fewest that reach it. Neither do two misses show that half or more miss
+// (1/4 by chance); four do (1/16).
+func TestMissesNearDeadline(t *testing.T) {
+	late := math.Inf(1)
+	wish := advice.Options{Target: new(measure.Accuracy(0.75)), Deadline: 6}
+	for _, c := range []struct {
+		name string
+		two  []float64 // seconds of the runs of 2 workers
+		open []int
+	}{
+		{"one of two", []float64{5, late}, []int{2}},
+		{"none of two", []float64{late, late}, []int{2}},
+		{"none of four", []float64{late, late, late, late}, nil},
+		{"two of four", []float64{5, 5.1, late, late}, []int{2}},
+		{"one of eight", []float64{5, late, late, late, late, late, late, late}, nil},     // 9/256
+		{"two of eight", []float64{5, 5.1, late, late, late, late, late, late}, []int{2}}, // 37/256
+	} {
+		seconds := map[int][]float64{1: {30, 31}, 2: c.two, 4: {3, 3.1, 3.05, 3.02, 3.01, 3.04, 3.03, 3.06}}
+		rates := map[int][]float64{}
+		for n, list := range seconds {
+			for range list {
+				rates[n] = append(rates[n], 100*float64(n))
+			}
+		}
+		obs := studyOf(rates)
+		for i := range obs {
+			took, accuracy := seconds[obs[i].Workers][obs[i].Repeat-1], 0.75
+			if obs[i].Values["to_0.75"] = took; took == late {
+				took, accuracy = 9, 0.7
+			}
+			obs[i].Evaluations = []scaling.Evaluation{{Seconds: took, Epoch: 1, Samples: 1000, Accuracy: accuracy}}
+		}
+		design, err := NewDesign(Most)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := Question{Wish: wish, Design: design, Hours: func(int) float64 { return 1 }}
+		curves, err := scaling.Analyse(obs, design.Options())
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := q.Look(curves[0], obs, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if open := slices.DeleteFunc(slices.Clone(l.Open), func(n int) bool { return n == 4 }); !slices.Equal(open, c.open) || l.Decided != (c.open == nil) {
+			t.Errorf("%s: open %v, decided %v; %s", c.name, l.Open, l.Decided, l.Advice.Sentences())
 		}
 	}
 }
