@@ -264,6 +264,8 @@ func FuzzExtract(f *testing.F) {
 			f.Fatal(err)
 		}
 		f.Add(s.format, data)
+		f.Add(s.format, bytes.ReplaceAll(data, []byte("\n"), []byte("\r\n")))
+		f.Add(s.format, data[:len(data)*2/3])
 	}
 	f.Fuzz(func(t *testing.T, format string, data []byte) {
 		for _, o := range []Options{{Workers: 1}, {Workers: 1, At: map[string]float64{"batch": 2, "threads": 3}}, {At: map[string]float64{"rate": 2000}}} {

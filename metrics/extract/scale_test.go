@@ -7,13 +7,15 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/scalebench/scalebench/metrics/worktest"
 )
 
-// long writes a log of n entries in each format, and for a user's patterns.
+// long writes a log of n entries in each format, and for a user's patterns. Formats that are not
+// listed repeat a row of their sample.
 var long = map[string]struct {
 	write   func(b *bytes.Buffer, n int)
 	options Options
@@ -75,12 +77,6 @@ var long = map[string]struct {
 			fmt.Fprintf(b, "    {\n      \"epoch\": %d.0,\n      \"eval_accuracy\": 0.75,\n      \"eval_loss\": 0.5,\n      \"step\": %d\n    },\n", i+1, i+1)
 		}
 		b.WriteString("    {\n      \"epoch\": 1.0,\n      \"train_runtime\": 12.5,\n      \"train_samples_per_second\": 100.5\n    }\n  ]\n}\n")
-	}},
-	"keras-csvlogger": {write: func(b *bytes.Buffer, n int) {
-		b.WriteString("epoch,accuracy,loss,val_accuracy,val_loss\n")
-		for i := range n {
-			fmt.Fprintf(b, "%d,0.5,0.7,0.53,0.69\n", i)
-		}
 	}},
 	"lightning-csv": {write: func(b *bytes.Buffer, n int) {
 		b.WriteString("epoch,step,train/device/samples_per_sec,train/time,val_acc\n")
@@ -207,13 +203,32 @@ func everyFormat(t testing.TB) []Extractor {
 }
 
 func longLog(t testing.TB, e Extractor, n int) []byte {
-	format, ok := long[e.Name]
-	if !ok {
-		t.Fatalf("no long log of %s: write one", e.Name)
-	}
 	var b bytes.Buffer
-	format.write(&b, n)
+	if format, ok := long[e.Name]; ok {
+		format.write(&b, n)
+	} else {
+		repeatRow(t, &b, e, n)
+	}
 	return b.Bytes()
+}
+
+// repeatRow writes the header of the format's sample, and its first row n times, with the next
+// epoch in the first column each time.
+func repeatRow(t testing.TB, b *bytes.Buffer, e Extractor, n int) {
+	i := slices.IndexFunc(samples, func(s sample) bool { return s.format == e.Name && strings.HasSuffix(s.file, ".csv") })
+	if i < 0 {
+		t.Fatalf("no long log of %s: write one, or a sample that is a table", e.Name)
+	}
+	lines := strings.SplitN(sampleText(t, samples[i].file), "\n", 3)
+	epoch, row, _ := strings.Cut(lines[1], ",")
+	first, err := strconv.Atoi(epoch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintln(b, lines[0])
+	for i := range n {
+		fmt.Fprintf(b, "%d,%s\n", first+i, row)
+	}
 }
 
 // Sixteen times the entries take about sixteen times the work.

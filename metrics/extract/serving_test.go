@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func sampleText(t *testing.T, file string) string {
+func sampleText(t testing.TB, file string) string {
 	t.Helper()
 	text, err := os.ReadFile("testdata/" + file)
 	if err != nil {
