@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -95,9 +96,7 @@ func longNames() made {
 // Labels overlap neither each other nor the plot's edge, and nothing is cut off.
 func TestLabelsApart(t *testing.T) {
 	all := map[string]made{"long": longNames()}
-	for name, s := range studies {
-		all[name] = s
-	}
+	maps.Copy(all, studies)
 	hair := vg.Point{X: 0.01, Y: 0.01}
 	for name, s := range all {
 		for _, kind := range curveKinds() {
@@ -271,7 +270,7 @@ func TestRefused(t *testing.T) {
 		o      Options
 		want   string
 	}{
-		{"pie", curves, Options{}, `unknown figure "pie"; choose one of speedup, efficiency, throughput, tta, accuracy, samples, loss-time, loss-samples, perplexity-time, perplexity-samples, breakdown, ranks, cost, normalised, busbw, frontier, energy, prediction, needs, utilisation, decision, or a measure`},
+		{"pie", curves, Options{}, `unknown figure "pie"; choose one of ` + strings.Join(Names(), ", ") + ", or a measure"},
 		{"speedup", nil, Options{}, "nothing to draw"},
 		{"speedup", baseless, Options{}, `no base point for series "native"`},
 		{"efficiency", baseless, Options{}, `no base point for series "native"`},
