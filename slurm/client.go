@@ -86,8 +86,7 @@ func (e *RefusedError) Words() string { return e.Message }
 // unanswered converts the refusal of a query to an *UnreachableError: if the controller refuses a query, or
 // without a configuration, the answer is unknown.
 func unanswered(err error) error {
-	var refused *RefusedError
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*RefusedError](err); ok {
 		return &UnreachableError{refused.Command, refused.Message, false, err}
 	}
 	return err
@@ -216,7 +215,7 @@ func lookPath(env []string, name string) (string, error) {
 			path = value // the last assignment counts
 		}
 	}
-	for _, dir := range strings.Split(path, string(os.PathListSeparator)) {
+	for dir := range strings.SplitSeq(path, string(os.PathListSeparator)) {
 		if dir == "" {
 			continue
 		}

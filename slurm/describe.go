@@ -68,7 +68,7 @@ type Account struct {
 
 // Usable reports whether a node accepts jobs, now or after those that it runs.
 func (n Node) Usable() bool {
-	for _, word := range strings.Split(n.State, "+") {
+	for word := range strings.SplitSeq(n.State, "+") {
 		switch strings.TrimRight(word, "*~#!%$@^-") {
 		case "DOWN", "DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING", "ERROR", "FUTURE", "NOT_RESPONDING", "INVALID_REG", "UNKNOWN":
 			return false

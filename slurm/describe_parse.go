@@ -13,7 +13,7 @@ import (
 // missing values.
 func parseConfig(out []byte) map[string]string {
 	settings := map[string]string{}
-	for _, line := range strings.Split(string(out), "\n") {
+	for line := range strings.SplitSeq(string(out), "\n") {
 		name, value, ok := strings.Cut(line, "=")
 		name, value = strings.TrimSpace(name), known(strings.TrimSpace(value))
 		if ok && name != "" && value != "" && settings[name] == "" {

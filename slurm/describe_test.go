@@ -3,6 +3,7 @@ package slurm_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -85,9 +86,7 @@ func replayed(t *testing.T, but map[string]string) *slurm.Client {
 		"scontrol": `case "$2" in config) cat DIR/scontrol-config;; partition) cat DIR/scontrol-partitions;; node) cat DIR/scontrol-nodes;; esac`,
 		"sacctmgr": `case "$5" in associations) cat DIR/sacctmgr-associations;; user) cat DIR/sacctmgr-default;; esac`,
 	}
-	for name, text := range but {
-		scripts[name] = text
-	}
+	maps.Copy(scripts, but)
 	for name, text := range scripts {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+strings.ReplaceAll(text, "DIR", dir)+"\n"), 0o755); err != nil {
 			t.Fatal(err)

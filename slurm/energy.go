@@ -88,8 +88,7 @@ func (c *Client) Consumed(ctx context.Context, jobs []string) ([]Consumption, er
 		}
 		part, err := parseConsumed(out)
 		list = append(list, part...)
-		var odd *UnreadableError
-		if errors.As(err, &odd) {
+		if odd, ok := errors.AsType[*UnreadableError](err); ok {
 			bad = append(bad, odd.Lines...)
 		}
 	}

@@ -149,7 +149,7 @@ func ExpandArray(jobs []Job) []Job {
 
 // expandIndices parses "0,4-9,12-20:4".
 func expandIndices(text string) (list []int, ok bool) {
-	for _, part := range strings.Split(text, ",") {
+	for part := range strings.SplitSeq(text, ",") {
 		bounds, stride, strided := strings.Cut(part, ":")
 		low, high, ranged := strings.Cut(bounds, "-")
 		if !ranged {

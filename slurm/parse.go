@@ -180,7 +180,7 @@ var (
 func ParseShow(out []byte) ([]Job, error) {
 	var jobs []Job
 	var problems []error
-	for _, line := range strings.Split(string(out), "\n") {
+	for line := range strings.SplitSeq(string(out), "\n") {
 		if strings.TrimSpace(line) == "" || line == "No jobs in the system" {
 			continue
 		}

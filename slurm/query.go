@@ -114,8 +114,7 @@ func (c *Client) ask(ctx context.Context, f Filter, parse func([]byte) ([]Job, e
 		}
 		part, err := parse(out)
 		jobs = append(jobs, part...)
-		var odd *UnreadableError
-		if errors.As(err, &odd) {
+		if odd, ok := errors.AsType[*UnreadableError](err); ok {
 			bad = append(bad, odd.Lines...)
 		}
 	}
@@ -158,8 +157,7 @@ func (c *Client) Steps(ctx context.Context, job string) (map[string]string, erro
 		return nil, err
 	}
 	out, _, err := c.run(ctx, "squeue", "--steps", "--noheader", "--jobs="+job, "--format=%i"+separator+"%j")
-	var refused *RefusedError
-	if errors.As(err, &refused) && strings.Contains(refused.Message, "Invalid job id specified") {
+	if refused, ok := errors.AsType[*RefusedError](err); ok && strings.Contains(refused.Message, "Invalid job id specified") {
 		return nil, nil
 	}
 	if err != nil {
@@ -180,8 +178,7 @@ var ErrNoJob = errors.New("no such job")
 // without accounting. Each job takes one call.
 func (c *Client) Show(ctx context.Context, id string) (Job, error) {
 	out, _, err := c.run(ctx, "scontrol", "show", "job", "-o", id)
-	var refused *RefusedError
-	if errors.As(err, &refused) && strings.Contains(refused.Message, "Invalid job id specified") {
+	if refused, ok := errors.AsType[*RefusedError](err); ok && strings.Contains(refused.Message, "Invalid job id specified") {
 		return Job{}, fmt.Errorf("%w: the controller does not know job %s", ErrNoJob, id)
 	}
 	if err != nil {

@@ -21,8 +21,7 @@ type Submission struct {
 // job may be in the queue.
 func (c *Client) Submit(ctx context.Context, script string, args ...string) (Submission, error) {
 	stdout, stderr, err := c.run(ctx, "sbatch", append(append([]string{"--parsable"}, args...), script)...)
-	var refused *RefusedError
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*RefusedError](err); ok {
 		refused.Script = script
 	}
 	if err != nil {
@@ -69,8 +68,7 @@ func (c *Client) Cancel(ctx context.Context, ids ...string) error {
 	var problems []error
 	for _, part := range chunks(ids) {
 		_, _, err := c.run(ctx, "scancel", part...)
-		var refused *RefusedError
-		if errors.As(err, &refused) && endedAlready(refused.Message) {
+		if refused, ok := errors.AsType[*RefusedError](err); ok && endedAlready(refused.Message) {
 			err = nil
 		}
 		problems = append(problems, err)
@@ -81,8 +79,7 @@ func (c *Client) Cancel(ctx context.Context, ids ...string) error {
 // Signal sends a job step, "7.0", a signal by name. It ignores a step that has already ended.
 func (c *Client) Signal(ctx context.Context, step, signal string) error {
 	_, _, err := c.run(ctx, "scancel", "--signal="+signal, step)
-	var refused *RefusedError
-	if errors.As(err, &refused) && endedAlready(refused.Message) {
+	if refused, ok := errors.AsType[*RefusedError](err); ok && endedAlready(refused.Message) {
 		return nil
 	}
 	return err
@@ -90,7 +87,7 @@ func (c *Client) Signal(ctx context.Context, step, signal string) error {
 
 // endedAlready reports whether every line of scancel's message is about a job that has ended.
 func endedAlready(message string) bool {
-	for _, line := range strings.Split(message, "\n") {
+	for line := range strings.SplitSeq(message, "\n") {
 		if !strings.Contains(line, "Invalid job id specified") && !strings.Contains(line, "Job/step already completing or completed") {
 			return false
 		}

@@ -59,7 +59,7 @@ func (tr transcript) form() string {
 				fields = append(fields, k[1])
 			}
 		} else {
-			for _, f := range strings.Split(strings.TrimSuffix(line, "\n"), "\x1f") {
+			for f := range strings.SplitSeq(strings.TrimSuffix(line, "\n"), "\x1f") {
 				switch {
 				case number.MatchString(f):
 					f = "number"

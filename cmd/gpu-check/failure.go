@@ -32,8 +32,7 @@ func (c *checker) diagnose(p part, err error) *failure {
 	f := &failure{DriverLog: driverLog(), Reproduce: c.reproduce(p.name), Versions: map[string]string{
 		"scalebench": c.report.Version, "commit": c.report.Commit, "gpu": c.report.GPUs, "cuda_driver": c.report.Driver, "driver_module": c.report.DriverModule,
 		"nccl": c.report.NCCL, "nccl_file": c.facts.Path, "cublas": c.report.CuBLAS, "cublas_file": c.cublasFile, "pytorch": c.report.PyTorch, "linux": c.report.Kernel}}
-	var of *checkError
-	if errors.As(err, &of) {
+	if of, ok := errors.AsType[*checkError](err); ok {
 		f.Failure = of.Failure
 	} else {
 		f.Said = []string{err.Error()}

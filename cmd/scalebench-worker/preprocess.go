@@ -190,8 +190,7 @@ func (r *preprocessing) findSource(ctx context.Context) (err error) {
 }
 
 func (r *preprocessing) noSource(err error) error {
-	var empty *preprocess.EmptyError
-	if errors.As(err, &empty) {
+	if _, ok := errors.AsType[*preprocess.EmptyError](err); ok {
 		return fmt.Errorf("workload.source: %s: %w", r.asked.Source, err)
 	}
 	return fmt.Errorf("workload.source: %w", err)

@@ -88,8 +88,7 @@ func runDataSynth(s *session, o dataSynthOptions) error {
 // notMade returns why data were not created. Errors other than the file system's concern
 // the options, or existing files.
 func notMade(err error) error {
-	var refused *fs.PathError
-	if errors.As(err, &refused) {
+	if _, ok := errors.AsType[*fs.PathError](err); ok {
 		return err
 	}
 	return &usageError{err: err}

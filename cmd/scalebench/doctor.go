@@ -62,8 +62,7 @@ func runDoctor(ctx context.Context, s *session, o doctorOptions) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	var gone launcher.Unreachable
-	if errors.As(err, &gone) {
+	if gone, ok := errors.AsType[launcher.Unreachable](err); ok {
 		f := cluster.Finding{Check: "scheduler", Verdict: cluster.Fail, Found: lastLine(gone.Error()), Advice: "run this on a login node of the cluster, while Slurm answers"}
 		if !d.HasSite() {
 			// No cluster was requested.

@@ -196,8 +196,7 @@ func (s *session) driveJobs(ctx context.Context, w *workspace.Work, choice launc
 
 // explainDrive assigns an exit code to an error of Drive.
 func explainDrive(err error) error {
-	var held *sharedfs.LeaseHeldError
-	if errors.As(err, &held) {
+	if _, ok := errors.AsType[*sharedfs.LeaseHeldError](err); ok {
 		return &usageError{err: err, hint: "It is starting runs of the same study; try again when it is done."}
 	}
 	if gone := (launcher.Unreachable)(nil); errors.As(err, &gone) && !gone.Queued() {

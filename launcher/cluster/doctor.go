@@ -181,7 +181,7 @@ func sample(p study.Partition, d *slurm.Description) study.Planned {
 // oneLine joins the lines of a program's output.
 func oneLine(s string) string {
 	var lines []string
-	for _, l := range strings.Split(s, "\n") {
+	for l := range strings.SplitSeq(s, "\n") {
 		if l = strings.TrimSpace(l); l != "" {
 			lines = append(lines, l)
 		}

@@ -183,7 +183,7 @@ func fileSystem(dir string) (string, error) {
 // and the last of several mounts there.
 func mountType(mounts, path string) (string, error) {
 	best, kind := -1, ""
-	for _, line := range strings.Split(mounts, "\n") {
+	for line := range strings.SplitSeq(mounts, "\n") {
 		// ID PARENT MAJOR:MINOR ROOT MOUNT OPTIONS [TAG…] - TYPE SOURCE SUPER
 		head, tail, ok := strings.Cut(line, " - ")
 		place, what := strings.Fields(head), strings.Fields(tail)

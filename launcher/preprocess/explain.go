@@ -90,8 +90,7 @@ func (s *ObjectStore) unreachable(err error) error {
 
 // withoutURL returns an error without the request's URL, which the message already contains.
 func withoutURL(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u.Err
 	}
 	return err

@@ -68,15 +68,7 @@ var _ toml.Unmarshaler = (*Shapes)(nil)
 type Arrays string
 
 // Of returns the file of each array, by the array's name.
-func (a Arrays) Of() map[string]string {
-	m := map[string]string{}
-	for entry := range strings.SplitSeq(string(a), "|") {
-		if name, file, ok := strings.Cut(entry, "="); ok {
-			m[name] = file
-		}
-	}
-	return m
-}
+func (a Arrays) Of() map[string]string { return entries(string(a)) }
 
 // arrays returns Arrays for a map from names to files.
 func arrays(files map[string]string) Arrays {

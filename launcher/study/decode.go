@@ -46,16 +46,14 @@ func newDecoder(file string, source []byte) (*decoder, error) {
 	var err error
 	if d.lines, err = outline(source); err != nil {
 		p := Problem{File: file, Message: err.Error()}
-		var nested *nestedError
-		if errors.As(err, &nested) {
+		if nested, ok := errors.AsType[*nestedError](err); ok {
 			p.Line = nested.line
 		}
 		return nil, Problems{p}
 	}
 	if d.md, err = toml.Decode(string(source), &d.top); err != nil {
 		p := Problem{File: file, Message: err.Error()}
-		var syntax toml.ParseError
-		if errors.As(err, &syntax) {
+		if syntax, ok := errors.AsType[toml.ParseError](err); ok {
 			p.Line, p.Message = syntax.Position.Line, syntax.Message
 		}
 		return nil, Problems{p}
@@ -129,8 +127,7 @@ func (d *decoder) value(path string, p toml.Primitive, dst any) bool {
 		return true
 	}
 	message := err.Error()
-	var parse toml.ParseError
-	if errors.As(err, &parse) {
+	if parse, ok := errors.AsType[toml.ParseError](err); ok {
 		message = parse.Message
 	}
 	d.problem(path, plainly(message))

@@ -1,6 +1,7 @@
 package study
 
 import (
+	"maps"
 	"testing"
 	"time"
 )
@@ -34,11 +35,9 @@ func TestDefaults(t *testing.T) {
 		},
 	} {
 		got := keyTexts(&Point{Workload: kinds()[kind].defaults, Data: defaultData, Resources: defaultResources})
-		for path, text := range map[string]string{
+		maps.Copy(want, map[string]string{
 			"resources.device": `"cpu"`, "resources.cpus_per_worker": "1", "resources.time": `"1h"`, "resources.launch": `"srun"`,
-		} {
-			want[path] = text
-		}
+		})
 		for path, text := range want {
 			if got[path] != text {
 				t.Errorf("%s: %s is %s by default, want %s", kind, path, got[path], text)

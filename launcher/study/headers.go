@@ -20,9 +20,12 @@ import (
 type Headers string
 
 // Of returns the headers by name.
-func (h Headers) Of() map[string]string {
+func (h Headers) Of() map[string]string { return entries(string(h)) }
+
+// entries returns the values of "name=value|…" by name.
+func entries(list string) map[string]string {
 	m := map[string]string{}
-	for entry := range strings.SplitSeq(string(h), "|") {
+	for entry := range strings.SplitSeq(list, "|") {
 		if name, value, ok := strings.Cut(entry, "="); ok {
 			m[name] = value
 		}

@@ -54,8 +54,7 @@ func (d *decoder) options(at string, options map[string]string) {
 			continue
 		}
 		message := err.Error()
-		var owned *notation.OwnedError
-		if errors.As(err, &owned) {
+		if owned, ok := errors.AsType[*notation.OwnedError](err); ok {
 			message = owned.Means() + "is " + decides[owned.Option.Field]
 		}
 		d.rule(join(at, name), message)

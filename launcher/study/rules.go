@@ -26,10 +26,8 @@ func notEmpty(v any) string {
 
 func among(valid ...string) func(any) string {
 	return func(v any) string {
-		for _, s := range valid {
-			if v.(string) == s {
-				return ""
-			}
+		if slices.Contains(valid, v.(string)) {
+			return ""
 		}
 		return oneOf(v.(string), quoted(valid))
 	}

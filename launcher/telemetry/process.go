@@ -235,7 +235,7 @@ const mostCPUs = 1 << 16
 // cpuList parses "0-3,8"; nil if the text has another form.
 func cpuList(text string) []int {
 	var list []int
-	for _, part := range strings.Split(strings.TrimSpace(text), ",") {
+	for part := range strings.SplitSeq(strings.TrimSpace(text), ",") {
 		low, high, is := strings.Cut(part, "-")
 		if !is {
 			high = low

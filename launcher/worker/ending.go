@@ -71,8 +71,7 @@ func outcome(err error, o output) (code int, why string) {
 	}
 	said := diagnose(o.end())
 	code, why = 1, err.Error()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		status := exit.Sys().(syscall.WaitStatus)
 		code = exit.ExitCode()
 		why = fmt.Sprintf("exit code %d", code)

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 
@@ -17,9 +18,7 @@ func ownFiles(f framework.Framework, s framework.Rank) map[string]string {
 			paths[e.Name()] = filepath.Join(s.Run.OwnFiles(), e.Name())
 		}
 	}
-	for name, path := range framework.NamedFiles(f, s) {
-		paths[name] = path
-	}
+	maps.Copy(paths, framework.NamedFiles(f, s))
 	var sums map[string]string
 	for name, path := range paths {
 		if sum := framework.Digest(path); sum != "" {

@@ -59,7 +59,7 @@ func children(pid int) []process {
 		if errors.Is(err, os.ErrNotExist) && exists(task) { // a kernel without them
 			return slices.DeleteFunc(all(), func(p process) bool { return p.parent != pid })
 		}
-		for _, field := range strings.Fields(string(text)) {
+		for field := range strings.FieldsSeq(string(text)) {
 			if child, err := strconv.Atoi(field); err == nil {
 				if p, err := look(child); err == nil {
 					list = append(list, p)
@@ -141,7 +141,7 @@ func (p process) variables() map[string]string {
 		return nil
 	}
 	m := map[string]string{}
-	for _, v := range strings.Split(string(text), "\x00") {
+	for v := range strings.SplitSeq(string(text), "\x00") {
 		if name, value, ok := strings.Cut(v, "="); ok && m[name] == "" {
 			m[name] = value
 		}

@@ -115,8 +115,7 @@ func (s *Selection) lease(ctx context.Context) (release func(), err error) {
 // Lease takes a study's lease. If another command has it, Lease tells the user and waits.
 func (w *Workspace) Lease(ctx context.Context, folder rundir.Study) (*sharedfs.Lease, error) {
 	l, err := sharedfs.TakeLease(ctx, folder.Lease(), 0)
-	var held *sharedfs.LeaseHeldError
-	if errors.As(err, &held) {
+	if held, ok := errors.AsType[*sharedfs.LeaseHeldError](err); ok {
 		w.Note("%s is starting runs of %s; waiting for it", held.Holder, filepath.Base(folder.Path()))
 		return sharedfs.TakeLease(ctx, folder.Lease(), sharedfs.LeasePatience)
 	}

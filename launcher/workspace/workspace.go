@@ -96,8 +96,7 @@ func (w *Workspace) Open() (*store.Store, error) {
 func openForWriting(file string) (*store.Store, error) {
 	for _, path := range append(store.Files(file), file+".key") {
 		err := trust.Check(path)
-		var foreign *trust.Error
-		if errors.As(err, &foreign) {
+		if foreign, ok := errors.AsType[*trust.Error](err); ok {
 			return nil, &trust.Error{Path: foreign.Path, Reason: foreign.Reason, Remedy: "Name another database with --db FILE, in a folder that only you can write to"}
 		}
 		if err != nil {
@@ -110,8 +109,7 @@ func openForWriting(file string) (*store.Store, error) {
 // StoreError wraps an error of the store in an Error if the user can correct the cause: an unknown
 // name, an invalid expression, a file that is not the database. It returns other errors unchanged.
 func StoreError(err error) error {
-	var where *store.WhereError
-	if errors.As(err, &where) {
+	if _, ok := errors.AsType[*store.WhereError](err); ok {
 		return &Error{Err: err}
 	}
 	for _, mine := range []error{store.ErrNotFound, store.ErrForgotten, store.ErrAmbiguous, store.ErrNotOurs, store.ErrNewer, store.ErrOlder, store.ErrUnusable, store.ErrPlaces, fs.ErrNotExist} {

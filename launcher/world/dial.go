@@ -49,8 +49,7 @@ func Dial(ctx context.Context, d net.Dialer, network, address, nonce, purpose st
 		}
 		if last == nil || ctx.Err() == nil { // an attempt that ctx interrupted says less
 			last = err
-			var one *StrangerError
-			if errors.As(err, &one) && (stranger == nil || errors.Is(one, errUnproven) || !errors.Is(stranger, errUnproven)) {
+			if one, ok := errors.AsType[*StrangerError](err); ok && (stranger == nil || errors.Is(one, errUnproven) || !errors.Is(stranger, errUnproven)) {
 				stranger = one
 			}
 		}

@@ -1,7 +1,6 @@
 package cost
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -103,7 +102,7 @@ func (w *Weights) Units(u Use) (float64, error) {
 
 // String lists the weights, sorted by name: "max of cpu=1, mem=0.25G".
 func (w *Weights) String() string {
-	names := slices.SortedFunc(maps.Keys(w.tres), func(a, b string) int { return cmp.Compare(a, b) })
+	names := slices.Sorted(maps.Keys(w.tres))
 	for i, name := range names {
 		if name == "mem" {
 			names[i] = "mem=" + number.Exact(w.tres[name]*1024) + "G"

@@ -76,7 +76,7 @@ func TestTextFits(t *testing.T) {
 		for _, kind := range curveKinds() {
 			f := studies[study].draw(t, kind, Options{})
 			for _, width := range []int{0, 40, 80, 500} {
-				for _, line := range strings.Split(f.Text(Terminal{Width: width}), "\n") {
+				for line := range strings.SplitSeq(f.Text(Terminal{Width: width}), "\n") {
 					if n := utf8.RuneCountInString(line); n > max(40, min(width, 120)) && strings.ContainsAny(line, "│└") {
 						t.Errorf("%s %s: %d columns of %d: %q", study, kind, n, width, line)
 					}

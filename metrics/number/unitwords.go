@@ -51,7 +51,7 @@ var flops = regexp.MustCompile(`^([kKMGTP]?)(?i:flop)([sS]?)$`)
 func wordKinds(list map[string]string) map[string]string {
 	all := map[string]string{}
 	for kind, text := range list {
-		for _, word := range strings.Fields(text) {
+		for word := range strings.FieldsSeq(text) {
 			all[word] = kind
 		}
 	}

@@ -43,7 +43,7 @@ func tokenShape() shape {
 	s := shape{is: func(_, secret string) bool { return mixed(secret) }}
 	var ways []string
 	for _, t := range tokens {
-		for _, prefix := range strings.Fields(t.prefixes) {
+		for prefix := range strings.FieldsSeq(t.prefixes) {
 			ways = append(ways, fmt.Sprintf(`%s[%s]{%d,}=*`, regexp.QuoteMeta(prefix), cmp.Or(t.chars, alphanumeric+`_.~+/-`), t.least))
 			s.marks = append(s.marks, strings.ToLower(prefix))
 		}

@@ -54,8 +54,7 @@ func OpenIn(folder, path string) (f *os.File, err error) {
 			}
 		}
 		f, err = onlyRegular(path, opened, err)
-		var own *fs.PathError
-		if errors.As(err, &own) {
+		if own, ok := errors.AsType[*fs.PathError](err); ok {
 			own.Op, own.Path = "open", path
 			if leadsOut(err) {
 				own.Err = fmt.Errorf("a link out of %s, %w; put a copy of the file there, or remove the link", folder, ErrNotRegular)

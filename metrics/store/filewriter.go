@@ -51,8 +51,7 @@ func (w *fileWriter) all(r *metrics.Reader) error {
 			return errRead{err}
 		default:
 			err := w.event(&e, r.Line)
-			var unusable errLine
-			if errors.As(err, &unusable) {
+			if unusable, ok := errors.AsType[errLine](err); ok {
 				line = &metrics.LineError{File: w.file.Path, Line: r.Line, Err: unusable.error}
 			} else if err != nil {
 				return err

@@ -19,8 +19,7 @@ func takeLease(path string, wait time.Duration) (*sharedfs.Lease, error) {
 
 // locked converts an error to ErrLocked if its cause is another process's lock on the database.
 func locked(err error) error {
-	var held *sharedfs.LeaseHeldError
-	if errors.As(err, &held) {
+	if _, ok := errors.AsType[*sharedfs.LeaseHeldError](err); ok {
 		return fmt.Errorf("%w: %w", ErrLocked, err)
 	}
 	return err

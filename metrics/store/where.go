@@ -26,7 +26,7 @@ const recursive = 33
 // loads code, or produces a gigabyte from one row.
 var functions = func() map[string]bool {
 	set := map[string]bool{}
-	for _, name := range strings.Fields(`abs avg coalesce count date datetime glob group_concat ifnull iif instr
+	for name := range strings.FieldsSeq(`abs avg coalesce count date datetime glob group_concat ifnull iif instr
 		json json_array_length json_each json_extract json_patch json_remove json_type json_valid julianday length like lower ltrim max min
 		nullif round row_number first_value rtrim sign strftime substr substring sum time total trim typeof unixepoch upper -> ->>`) {
 		set[name] = true

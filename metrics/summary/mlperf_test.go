@@ -36,7 +36,7 @@ func TestPublishedTotal(t *testing.T) {
 			t.Fatal("the file ends early")
 		}
 		var list []float64
-		for _, word := range strings.Fields(lines.Text()) {
+		for word := range strings.FieldsSeq(lines.Text()) {
 			v, err := strconv.ParseFloat(word, 64)
 			if err != nil {
 				t.Fatal(err)

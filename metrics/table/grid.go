@@ -62,7 +62,7 @@ func parts(text string, numeric bool) []string {
 		return words(text)
 	}
 	var list []string
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		if len(list) > 0 && together(list[len(list)-1], word) {
 			list[len(list)-1] += " " + word
 		} else {

@@ -121,7 +121,7 @@ func filled(words []string, width int) []string {
 func words(prose string) []string {
 	var list []string
 	quoted := false
-	for _, word := range strings.Fields(prose) {
+	for word := range strings.FieldsSeq(prose) {
 		if quoted {
 			list[len(list)-1] += " " + word
 		} else {

@@ -116,7 +116,7 @@ func parse(term string) (parts []part, count int, err error) {
 		inside, tail, _ := strings.Cut(after, "]")
 		p := part{ranges: []span{}}
 		var sum int64
-		for _, field := range strings.Split(inside, ",") {
+		for field := range strings.SplitSeq(inside, ",") {
 			r, err := parseSpan(field)
 			if err != nil {
 				return nil, 0, err

@@ -120,7 +120,7 @@ func numbers(path string) (map[int]bool, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return set, nil
 	}
-	for _, line := range strings.Fields(string(text)) {
+	for line := range strings.FieldsSeq(string(text)) {
 		n, err := strconv.Atoi(line)
 		if err != nil {
 			return nil, err

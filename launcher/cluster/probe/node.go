@@ -44,7 +44,7 @@ func lookForGPUs(ctx context.Context) GPUs {
 		g.Error = err.Error()
 		return g
 	}
-	for _, line := range strings.Split(out, "\n") {
+	for line := range strings.SplitSeq(out, "\n") {
 		if strings.HasPrefix(line, "GPU ") {
 			g.List = append(g.List, line)
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/big"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -377,10 +378,8 @@ func fill(pattern string, modifiers, in []string) string {
 
 func among(pattern string, kinds ...string) func(modifiers, in []string) (string, error) {
 	return func(modifiers, in []string) (string, error) {
-		for _, k := range kinds {
-			if k == modifiers[len(modifiers)-1] {
-				return fill(pattern, modifiers, in), nil
-			}
+		if slices.Contains(kinds, modifiers[len(modifiers)-1]) {
+			return fill(pattern, modifiers, in), nil
 		}
 		return "", fmt.Errorf("this type is not understood")
 	}

@@ -332,8 +332,7 @@ func (j *joiner) hearMapped(lines []net.Conn, failures []string) error {
 		}
 		f, err := j.expect(l, controlMapped, maxWords)
 		if err != nil {
-			var peer *PeerError
-			if errors.As(err, &peer) {
+			if peer, ok := errors.AsType[*PeerError](err); ok {
 				peer.Rank = r
 			}
 			return err

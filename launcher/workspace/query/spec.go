@@ -301,8 +301,7 @@ func kindOf(a sensitivity.Answer, obs []scaling.Observation) string {
 
 // about adds the name of the study to an error that does not contain it.
 func about(name string, err error) error {
-	var refused *workspace.Error
-	if errors.As(err, &refused) && !strings.Contains(refused.Error(), name) {
+	if refused, ok := errors.AsType[*workspace.Error](err); ok && !strings.Contains(refused.Error(), name) {
 		return &workspace.Error{Err: fmt.Errorf("%s: %w", name, refused.Err), Hint: refused.Hint}
 	}
 	return err
