@@ -362,10 +362,17 @@ func (r *Record) attached() bool {
 func Begin(ctx context.Context, b Backend, load []Todo) ([]*Attempt, error) {
 	begun, err := b.Begin(ctx, load)
 	var refused Refusal
-	if !errors.As(err, &refused) || refused.ForNow() {
+	if !errors.As(err, &refused) {
 		return begun, err
 	}
 	var wrong []error
+	if refused.ForNow() {
+		wrong = append(wrong, err)
+		for _, a := range begun {
+			wrong = append(wrong, a.limited(refused))
+		}
+		return begun, errors.Join(wrong...)
+	}
 	for _, a := range begun {
 		wrong = append(wrong, a.conclude(Verdict{Status: metrics.Failed, Detail: refused.Error()}))
 	}

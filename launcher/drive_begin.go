@@ -130,8 +130,11 @@ func (r *driver) awaitTurn(ctx context.Context, last *Submission, until time.Tim
 func (r *driver) refused(by Refusal) string {
 	r.limits++
 	r.notUntil = time.Now().Add(backOff(r.Interval, r.limits))
-	return strings.ReplaceAll(by.Words(), "\n", "; ")
+	return oneLine(by)
 }
+
+// oneLine returns the scheduler's words without line breaks.
+func oneLine(by Refusal) string { return strings.ReplaceAll(by.Words(), "\n", "; ") }
 
 // lastSubmitted returns the last submission among attempts that were begun.
 func lastSubmitted(begun []*Attempt) *Submission {

@@ -204,6 +204,14 @@ func TestDriveRefusedForNow(t *testing.T) {
 		if o.Why != "too many pods; try later" {
 			t.Errorf("why: %q", o.Why)
 		}
+		// The reason stays with the run, and the next command starts that attempt, not another one.
+		attempts, err := Attempts(r.Folder)
+		if err != nil || len(attempts) != 1 || attempts[0].Limited == nil || attempts[0].Limited.Words != "too many pods; try later" {
+			t.Fatalf("%v, %+v", err, attempts)
+		}
+		r.answer = nil
+		o, err = r.drive(t)
+		r.check(t, o, err, 0, 3, "", 0, "0s p-r1-a1, 0s p-r1-a1, 0s p-r2-a1, 0s p-r3-a1")
 	})
 }
 

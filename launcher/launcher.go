@@ -70,6 +70,12 @@ type Submission struct {
 	SubmittedUnix float64 `json:"submitted_unix"`
 }
 
+// A Limited is the content of refused.json: the scheduler's last refusal that was only about the number of jobs.
+type Limited struct {
+	Words string  `json:"words"` // the scheduler's, in one line
+	Unix  float64 `json:"unix"`  // seconds since the epoch
+}
+
 // A Verdict is the content of state.json: the final status of an attempt that has ended.
 type Verdict struct {
 	Status metrics.Status `json:"status"`
@@ -107,6 +113,7 @@ type Attempt struct {
 	Point      study.Point
 	Record     Record
 	Submission *Submission   // nil until the scheduler's answer is recorded
+	Limited    *Limited      // nil unless the scheduler refused a submission for now
 	Cancelled  *Cancellation // nil unless the user cancelled it
 	Verdict    *Verdict      // nil until a command has found that it ended
 	// Unreadable is why the folder cannot be read, or nil. The other fields are then from an earlier read or,

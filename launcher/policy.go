@@ -189,7 +189,7 @@ func (c Choice) next(p study.Planned, tried []State) (t Todo, wanted bool) {
 		switch {
 		case s.Status.Good() && !c.Outdated[s.Run]:
 			return t, false
-		case s.Status == metrics.Submitted && s.Submission == nil:
+		case s.Waits():
 			t.Again = s.Attempt
 		case !s.Status.Terminal():
 			return t, false

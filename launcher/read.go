@@ -183,6 +183,14 @@ func load(e rundir.Attempt, seals *sealer) (*Attempt, error) {
 			a.Submission = m.Submission(answer)
 		}
 	}
+	if a.Submission == nil {
+		if ok, err := readJSON(e.Run, e.Run.Refused(), &a.Limited); err != nil || !ok {
+			a.Limited = nil
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
 	if ok, err := readJSON(e.Run, e.Run.Cancel(), &a.Cancelled); err != nil || !ok {
 		a.Cancelled = nil
 		if err != nil {

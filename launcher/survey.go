@@ -126,6 +126,18 @@ func (a *Attempt) Submitted(answer Submission) error {
 	return rundir.WriteJSON(a.Run.Job(), answer, sharedfs.ModeOpen)
 }
 
+// limited records that the scheduler accepts no more jobs for now.
+func (a *Attempt) limited(by Refusal) error {
+	a.Limited = &Limited{Words: oneLine(by), Unix: metrics.Unix(time.Now())}
+	return rundir.WriteJSON(a.Run.Refused(), a.Limited, sharedfs.ModeOpen)
+}
+
+// Waits reports whether the scheduler has not accepted the attempt, because of a limit on jobs or because its
+// answer was lost. The next command that starts runs submits it again.
+func (s State) Waits() bool {
+	return s.Submission == nil && (s.Status == metrics.Planned || s.Status == metrics.Submitted)
+}
+
 // RecordedJob returns the attempt's job from the run folder; nil if it is not recorded.
 func (a *Attempt) RecordedJob() *metrics.Job {
 	switch {

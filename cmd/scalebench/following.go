@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -124,8 +125,11 @@ func (w *watch) verdict() error {
 	return e
 }
 
+// figures matches the numbers in a cause: those of one program differ from run to run.
+var figures = regexp.MustCompile(`[0-9]+(\.[0-9]+)?`)
+
 // shared returns the most frequent cause of the failures, by one of the runs that failed for
-// it, and their number.
+// it, and their number. Numbers in the causes do not matter.
 func (w *watch) shared() (most int, of runFailure) {
 	count := map[string]int{}
 	for _, run := range slices.Sorted(maps.Keys(w.failed)) {
@@ -133,8 +137,9 @@ func (w *watch) shared() (most int, of runFailure) {
 		if f.cause == "" || f.status == metrics.Cancelled {
 			continue
 		}
-		if count[f.cause]++; count[f.cause] > most {
-			most, of = count[f.cause], f
+		cause := figures.ReplaceAllString(f.cause, "0")
+		if count[cause]++; count[cause] > most {
+			most, of = count[cause], f
 		}
 	}
 	return most, of

@@ -127,6 +127,10 @@ func submitLimit(t *testing.T, b *bench, c *slurmtest.Cluster) {
 	if code != 0 || !strings.Contains(complaint, "4 runs left to submit: ") || !strings.Contains(complaint, "AssocMaxSubmitJobLimit; sbatch: error: Batch job submission failed: Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)") {
 		t.Errorf("exit code %d\n%s%s", code, out, complaint)
 	}
+	waits := b.until("limit", "refused", func(r statusRow) bool { return strings.Contains(r.Detail, "AssocMaxSubmitJobLimit") })
+	if waits.Status != metrics.Planned || !strings.Contains(waits.Detail, "`submit` tries again") {
+		t.Errorf("a run that the limit refused: %+v", waits)
+	}
 	b.slurm(c, "scontrol", "update", "nodename=node[1-4]", "state=RESUME")
 	b.must(0, nil, "submit", "limit.toml", "--wait", "--interval", "1s")
 	attempts := b.attempts("limit")

@@ -24,6 +24,7 @@
 //	    output/                    files that the user's command writes
 //	    model.safetensors          the trained model, with workload.save_model
 //	    .torchrun-*/               torchrun's files while it runs
+//	    refused.json               why the scheduler did not accept it yet: a limit on the number of jobs
 //	    job.json                   the scheduler's answer to the submission
 //	    cancel.json                `cancel` was asked to end the attempt; written before it is ended
 //	    remarks.json               the user's tags and note
@@ -164,6 +165,7 @@ func (r Folder) Parameters() string {
 }
 func (r Folder) Secrets() string  { return filepath.Join(string(r), "secrets.json") }
 func (r Folder) Attempt() string  { return filepath.Join(string(r), "attempt.json") }
+func (r Folder) Refused() string  { return filepath.Join(string(r), "refused.json") }
 func (r Folder) Job() string      { return filepath.Join(string(r), "job.json") }
 func (r Folder) State() string    { return filepath.Join(string(r), "state.json") }
 func (r Folder) Cancel() string   { return filepath.Join(string(r), "cancel.json") }

@@ -155,7 +155,7 @@ func (c *compiled) unitGroup(text string, m []int, r *number.Reading) {
 	}
 	r.Unit = strings.Trim(text[from:to], " ,;:.()[]{}|")
 	if r.Parsed, r.Known = number.ParseUnit(r.Unit); !r.Known {
-		fail("the group unit matched %q in %q, which is not a known unit (%s)", r.Unit, shown(text, from, to), strings.Join(unitNames()[1:], ", "))
+		fail("the group unit matched %q in %q, which is not a known unit; to keep it as it is, write unit = %q and match the text in place of the group", r.Unit, shown(text, from, to), r.Unit)
 	}
 }
 

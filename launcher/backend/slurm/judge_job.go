@@ -16,6 +16,7 @@ type jobEvidence struct {
 	launcher.Evidence
 	Created   time.Time
 	Submitted bool       // sbatch's answer is recorded
+	Limit     string     // Slurm's words if it refused the job because of a limit on jobs and has not accepted it since
 	Asked     bool       // the scheduler could be asked
 	Requeue   bool       // Slurm may requeue the job
 	Shared    bool       // the job serves other attempts too, one after the other
@@ -47,6 +48,9 @@ func judgeJob(e jobEvidence) (status metrics.Status, detail string) {
 		return judgeKnown(e)
 	case !e.Asked && e.Traces.Exit != nil && e.Traces.Exit.ExitCode != 0:
 		return metrics.Running, fmt.Sprintf("ended with exit code %d; the scheduler does not answer", e.Traces.Exit.ExitCode)
+	case e.Limit != "" && !e.Submitted && !e.Traces.Begun:
+		limit, _, _ := strings.Cut(e.Limit, "; ") // the other lines are the same for all limits
+		return metrics.Planned, "Slurm accepts no more jobs for now (" + strings.TrimPrefix(limit, "sbatch: error: ") + "); `submit` tries again"
 	case e.Traces.Exit != nil: // the scheduler has forgotten it, the script's own record has not
 		return e.Exited()
 	case !e.Asked && e.Traces.Begun:

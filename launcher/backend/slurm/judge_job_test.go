@@ -99,15 +99,22 @@ func TestJudgeJob(t *testing.T) {
 		"cancelled":     {with(seen(slurm.Cancelled), func(e *jobEvidence) { e.Job.Word = "CANCELLED by 1000" }), metrics.Cancelled, "by 1000"},
 		"unheard of":    {seen("LAUNCHED_TO_MARS"), metrics.Unknown, "LAUNCHED_TO_MARS"},
 
-		"just submitted":           {with(batch, func(e *jobEvidence) { e.Now = now.Add(time.Second) }), metrics.Submitted, ""},
-		"unknown to Slurm":         {later(batch, 2*jobGrace), metrics.Lost, "no longer knows"},
-		"dropped from its array":   {with(batch, func(e *jobEvidence) { e.Dropped = true }), metrics.Cancelled, "left the queue while other tasks of its array wait"},
-		"dropped, but it began":    {later(with(batch, func(e *jobEvidence) { e.Dropped, e.Traces.Begun = true, true }), 2*jobGrace), metrics.Lost, "no longer knows"},
-		"answer lost":              {later(with(batch, func(e *jobEvidence) { e.Submitted = false }), 2*jobGrace), metrics.Submitted, "never recorded"},
-		"Slurm does not answer":    {later(with(batch, func(e *jobEvidence) { e.Asked = false }), 2*jobGrace), metrics.Submitted, "the scheduler does not answer"},
-		"forgotten, own record":    {later(with(batch, func(e *jobEvidence) { e.Traces = launcher.Traces{Exit: exit(0, ""), Done: 4, Stopped: 4} }), time.Hour), metrics.Done, ""},
-		"forgotten, own failure":   {with(batch, func(e *jobEvidence) { e.Traces = launcher.Traces{Exit: exit(2, "")} }), metrics.Failed, "exit code 2"},
-		"forgotten, ended in time": {with(batch, func(e *jobEvidence) { e.Traces = launcher.Traces{Exit: exit(1, "USR1")} }), metrics.TimedOut, "shortly before"},
+		"just submitted":         {with(batch, func(e *jobEvidence) { e.Now = now.Add(time.Second) }), metrics.Submitted, ""},
+		"unknown to Slurm":       {later(batch, 2*jobGrace), metrics.Lost, "no longer knows"},
+		"dropped from its array": {with(batch, func(e *jobEvidence) { e.Dropped = true }), metrics.Cancelled, "left the queue while other tasks of its array wait"},
+		"dropped, but it began":  {later(with(batch, func(e *jobEvidence) { e.Dropped, e.Traces.Begun = true, true }), 2*jobGrace), metrics.Lost, "no longer knows"},
+		"answer lost":            {later(with(batch, func(e *jobEvidence) { e.Submitted = false }), 2*jobGrace), metrics.Submitted, "never recorded"},
+		// A limit on jobs refused it; a job that Slurm reports was accepted since.
+		"refused by a limit": {later(with(batch, func(e *jobEvidence) {
+			e.Submitted, e.Limit = false, "sbatch: error: QOSMaxSubmitJobPerUserLimit; sbatch: error: Batch job submission failed: Job violates accounting/QOS policy"
+		}), 2*jobGrace), metrics.Planned, "(QOSMaxSubmitJobPerUserLimit); `submit` tries again"},
+		"refused, accepted, answer lost": {with(seen(slurm.Running), func(e *jobEvidence) { e.Submitted, e.Limit = false, "QOSMaxSubmitJobPerUserLimit" }), metrics.Running, ""},
+		"refused, Slurm does not answer": {with(batch, func(e *jobEvidence) { e.Submitted, e.Asked, e.Limit = false, false, "QOSMaxSubmitJobPerUserLimit" }), metrics.Planned, "QOSMaxSubmitJobPerUserLimit"},
+		"refused, and cancelled":         {with(batch, func(e *jobEvidence) { e.Submitted, e.Withdrawn, e.Limit = false, true, "QOSMaxSubmitJobPerUserLimit" }), metrics.Cancelled, ""},
+		"Slurm does not answer":          {later(with(batch, func(e *jobEvidence) { e.Asked = false }), 2*jobGrace), metrics.Submitted, "the scheduler does not answer"},
+		"forgotten, own record":          {later(with(batch, func(e *jobEvidence) { e.Traces = launcher.Traces{Exit: exit(0, ""), Done: 4, Stopped: 4} }), time.Hour), metrics.Done, ""},
+		"forgotten, own failure":         {with(batch, func(e *jobEvidence) { e.Traces = launcher.Traces{Exit: exit(2, "")} }), metrics.Failed, "exit code 2"},
+		"forgotten, ended in time":       {with(batch, func(e *jobEvidence) { e.Traces = launcher.Traces{Exit: exit(1, "USR1")} }), metrics.TimedOut, "shortly before"},
 		"no answer, but it is done": {with(batch, func(e *jobEvidence) {
 			e.Asked, e.Traces = false, launcher.Traces{Begun: true, Exit: exit(0, ""), Done: 4, Stopped: 4}
 		}),

@@ -23,6 +23,7 @@ func FuzzRecords(f *testing.F) {
 		"point.json":   point,
 		"attempt.json": launcher.Record{ID: "s/" + name, Backend: "local", CreatedUnix: 1.7e9},
 		"job.json":     launcher.Submission{JobID: "7", SubmittedUnix: 1.7e9},
+		"refused.json": launcher.Limited{Words: "QOSMaxSubmitJobPerUserLimit", Unix: 1.7e9},
 		"cancel.json":  launcher.Cancellation{Unix: 1.7e9, Host: "h"},
 		"state.json":   launcher.Verdict{Status: metrics.Done, Job: &metrics.Job{ID: "7", StartUnix: 1.7e9}},
 		"exit-0.json":  launcher.Exit{ExitCode: 1, StartUnix: 1.7e9, EndUnix: 1.7e9},

@@ -238,6 +238,9 @@ func jobEvidenceOf(a *launcher.Attempt, job *slurm.Job, t launcher.Traces, asked
 	e := jobEvidence{Evidence: a.Evidence(t), Created: metrics.Time(a.Record.CreatedUnix),
 		Submitted: a.Submission != nil, Asked: asked, Requeue: a.Record.Requeue, Shared: a.Record.SharesJob(),
 		Withdrawn: a.Cancelled != nil && a.Run.Withdrawn(), Job: job}
+	if a.Limited != nil {
+		e.Limit = a.Limited.Words
+	}
 	if t.Exit == nil && job == nil {
 		e.Now = a.Since(a.Run.Attempt(), a.Record.CreatedUnix)
 	}

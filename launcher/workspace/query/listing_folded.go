@@ -15,8 +15,8 @@ import (
 const leastFolded = 3
 
 // Folded is like Status, but combines three or more similar runs of a point into one row, unless
-// they are running. A cell is empty where the combined runs differ. Ended attempts of a run that a
-// later attempt completed are only counted.
+// they are running. A cell is empty where the combined runs differ. Attempts without a result that a
+// later attempt of the run replaced are only counted.
 func Folded(states []launcher.State, planned []launcher.Unbegun) *table.Table {
 	rows := rowsOf(states, planned)
 	keys := varying(rows)
@@ -49,22 +49,20 @@ func Folded(states []launcher.State, planned []launcher.Unbegun) *table.Table {
 	return folded
 }
 
-// superseded returns a function that reports whether a row is an ended attempt of a run that a later
-// attempt completed.
+// superseded returns a function that reports whether a row is an attempt without a result that a later
+// attempt of the run replaced.
 func superseded(rows []row) func(row) bool {
 	type run struct {
 		point  pointID
 		repeat int
 	}
-	done := map[run]int{} // number of the newest attempt with a result
+	newest := map[run]int{} // number of the newest attempt
 	for _, r := range rows {
-		if r.state != nil && r.state.Status == metrics.Done {
-			of := run{r.id(), r.point.Repeat}
-			done[of] = max(done[of], r.attempt)
-		}
+		of := run{r.id(), r.point.Repeat}
+		newest[of] = max(newest[of], r.attempt)
 	}
 	return func(r row) bool {
-		return r.state != nil && !r.unreadable() && r.state.Status.Terminal() && r.state.Status != metrics.Done && r.attempt < done[run{r.id(), r.point.Repeat}]
+		return r.state != nil && !r.unreadable() && r.state.Status.Terminal() && r.state.Status != metrics.Done && r.attempt < newest[run{r.id(), r.point.Repeat}]
 	}
 }
 

@@ -81,20 +81,20 @@ func TestStatusFoldsUnreadable(t *testing.T) {
 	}
 }
 
-// A failed attempt whose run a later attempt completed is only counted; one whose run still
-// has no result is listed.
+// A failed attempt that a later attempt of the run replaced is only counted; the last attempt is listed, with
+// a result or without.
 func TestStatusFoldsSuperseded(t *testing.T) {
 	var states []launcher.State
 	for _, a := range []struct {
 		repeat, number int
 		status         metrics.Status
-	}{{1, 1, metrics.Failed}, {1, 2, metrics.Done}, {2, 1, metrics.TimedOut}, {2, 2, metrics.Failed}, {2, 3, metrics.Done}, {3, 1, metrics.Failed}, {3, 2, metrics.Running}} {
+	}{{1, 1, metrics.Failed}, {1, 2, metrics.Done}, {2, 1, metrics.TimedOut}, {2, 2, metrics.Failed}, {2, 3, metrics.Done}, {3, 1, metrics.Failed}, {3, 2, metrics.Running}, {4, 1, metrics.Cancelled}, {4, 2, metrics.Failed}} {
 		states = append(states, launcher.State{Status: a.status, Attempt: &launcher.Attempt{Run: rundir.OpenStudy("/runs", "s").Run("w1", a.repeat, a.number),
 			Number: a.number, Point: study.Point{ID: "w1", Study: "s", Framework: "native", Repeat: a.repeat}}})
 	}
 	table := Folded(states, nil)
-	if len(table.Rows) != 4 || len(table.Notes) != 1 || table.Notes[0] != "3 earlier attempts of these runs did not succeed; -v lists them." {
-		t.Errorf("%d rows, notes %q; want r1-a2, r2-a3, r3-a1 and r3-a2, and a note of 3", len(table.Rows), table.Notes)
+	if len(table.Rows) != 4 || len(table.Notes) != 1 || table.Notes[0] != "5 earlier attempts of these runs did not succeed; -v lists them." {
+		t.Errorf("%d rows, notes %q; want r1-a2, r2-a3, r3-a2 and r4-a2, and a note of 5", len(table.Rows), table.Notes)
 	}
 	if all := Status(states, nil); len(all.Rows) != len(states) || len(all.Notes) != 0 {
 		t.Errorf("with -v: %d rows, notes %q", len(all.Rows), all.Notes)

@@ -17,8 +17,7 @@ func (r *Reader) waiting(ctx context.Context, open []*launcher.Attempt) []launch
 	}
 	states, _ := launcher.Survey(ctx, open)
 	return slices.DeleteFunc(states, func(s launcher.State) bool {
-		refused := s.Status == metrics.Submitted && s.Submission == nil // by a limit on jobs, or the answer was lost
-		return s.Status.Terminal() || s.Status == metrics.Unknown || refused
+		return s.Status.Terminal() || s.Status == metrics.Unknown || s.Waits()
 	})
 }
 
