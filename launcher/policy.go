@@ -147,7 +147,8 @@ func (c Choice) EndedBadly(states []State) []BadEnd {
 	for _, p := range c.Plan.Points {
 		tried := attempts[place{p.Point.ID, p.Point.Repeat}]
 		if len(tried) == 0 || c.Done(p.Point.ID, p.Point.Repeat) ||
-			slices.ContainsFunc(tried, func(s State) bool { return s.Status.Good() || !s.Status.Terminal() }) {
+			slices.ContainsFunc(tried, func(s State) bool { return s.Status.Good() || !s.Status.Terminal() && !s.Waits() }) ||
+			!slices.ContainsFunc(tried, func(s State) bool { return s.Status.Terminal() }) {
 			continue
 		}
 		list = append(list, BadEnd{p, tried[len(tried)-1]})

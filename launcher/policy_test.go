@@ -286,3 +286,19 @@ func TestSuspects(t *testing.T) {
 		t.Errorf("kept away from %q, want node2 alone", got)
 	}
 }
+
+// `retry` repeats runs that ended badly, also those whose next attempt the scheduler has not accepted yet; a run
+// that was never accepted has not ended.
+func TestEndedBadly(t *testing.T) {
+	refused, first := tried(3, 2, metrics.Planned), tried(4, 1, metrics.Planned)
+	refused.Submission, first.Submission = nil, nil
+	states := []State{tried(1, 1, metrics.Failed), tried(2, 1, metrics.Failed), tried(2, 2, metrics.Running),
+		tried(3, 1, metrics.Cancelled), refused, first, tried(5, 1, metrics.Failed), tried(5, 2, metrics.Done)}
+	var got []string
+	for _, b := range (Choice{Plan: repeats(6), Done: none}).EndedBadly(states) {
+		got = append(got, b.Last.Run.Name())
+	}
+	if want := []string{"p-r1-a1", "p-r3-a2"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

@@ -77,13 +77,17 @@ func runDoctor(ctx context.Context, s *session, o doctorOptions) error {
 		findings = append(findings, f)
 	}
 	t := &table.Table{Columns: []table.Column{{Key: "check"}, {Key: "subject"}, {Key: "result"}, {Key: "found"}, {Key: "advice", Data: true}}}
-	for _, f := range findings {
+	rows := findings
+	if s.forPeople() && !s.verbose {
+		rows = cluster.Folded(findings)
+	}
+	for _, f := range rows {
 		t.Add(f.Check, table.NonZero(f.Subject), string(f.Verdict), f.Found, table.NonZero(f.Advice))
 	}
 	t.Notes = cluster.Advice(findings) // a column would be wider than any terminal
 	failed := cluster.Count(findings, cluster.Fail)
 	if failed == 0 && err == nil {
-		t.Notes = append(t.Notes, fmt.Sprintf("%s, none failed; %d with a warning, %d not tested", number.Count(len(findings), "check"),
+		t.Notes = append(t.Notes, fmt.Sprintf("%s, none failed; %d with a warning, %d not tested; -v lists all", number.Count(len(findings), "check"),
 			cluster.Count(findings, cluster.Warn), cluster.Count(findings, cluster.NotTested)))
 	}
 	if err := errors.Join(err, s.print(t), s.saveChecks(o.junit, "doctor", checksOf(findings))); err != nil {

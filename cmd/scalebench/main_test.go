@@ -30,7 +30,7 @@ var update = flag.Bool("update", false, "rewrite the expected output in the scri
 var disguises = map[string]func(){}
 
 func TestMain(m *testing.M) {
-	disguises["scalebench"] = func() { os.Exit(invoke(os.Args, os.Stdin, os.Stdout, os.Stderr)) }
+	disguises["scalebench"] = func() { os.Exit(invokeAndCheck(os.Args)) }
 	for _, name := range slurmtest.FakeCommands {
 		disguises[name] = func() { os.Exit(slurmtest.FakeMain(name)) }
 	}
@@ -125,7 +125,11 @@ func TestScript(t *testing.T) {
 				return err
 			}
 			e.Setenv("SCALEBENCH_DB", e.WorkDir+"/history.db")
+			e.Setenv(refusedVariable, e.WorkDir+"/.refused")
 			e.Defer(func() {
+				if refused, err := os.ReadFile(e.WorkDir + "/.refused"); err == nil {
+					e.T().Fatal("commands print these command lines, which are refused:\n" + string(refused))
+				}
 				if err := databasesAgree(e.WorkDir); err != nil {
 					e.T().Fatal(err)
 				}

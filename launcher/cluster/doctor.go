@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/slurm"
 )
 
@@ -44,6 +45,44 @@ func Count(list []Finding, r Verdict) int {
 		}
 	}
 	return n
+}
+
+// Folded returns the findings for a reader: those that are not ok, the worst first, then one for all that are ok
+// on this host, in Slurm and on the compute nodes.
+func Folded(list []Finding) []Finding {
+	var folded []Finding
+	for _, v := range []Verdict{Fail, Warn, NotTested} {
+		folded = append(folded, slices.DeleteFunc(slices.Clone(list), func(f Finding) bool { return f.Verdict != v })...)
+	}
+	groups := []string{"this host", "Slurm", "compute nodes"}
+	checks, group := map[string][]string{}, groups[0]
+	for _, f := range list {
+		switch f.Check { // the first checks of a group
+		case "scheduler", "partition":
+			group = groups[1]
+		case "probe job":
+			group = groups[2]
+		}
+		if f.Verdict == OK {
+			checks[group] = append(checks[group], f.Check)
+		}
+	}
+	for _, g := range groups {
+		if n := len(checks[g]); n > 0 {
+			folded = append(folded, Finding{Check: g, Verdict: OK, Found: number.Count(n, "check") + ": " + strings.Join(distinct(checks[g]), ", ")})
+		}
+	}
+	return folded
+}
+
+// distinct returns the words without repetitions, in their order.
+func distinct(words []string) (list []string) {
+	for _, w := range words {
+		if !slices.Contains(list, w) {
+			list = append(list, w)
+		}
+	}
+	return list
 }
 
 // Advice returns one line per kind of advice, prefixed with its subjects: "GPU n1: …".

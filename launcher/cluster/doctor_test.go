@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -57,6 +58,18 @@ func of(list []Finding, check string) (found []Finding) {
 		}
 	}
 	return found
+}
+
+// Problems come first, by severity; what is ok takes one line for each place that was checked.
+func TestFolded(t *testing.T) {
+	list := []Finding{{"worker", "w", OK, "", ""}, {"GPU", "h", NotTested, "no GPU", ""}, {"scheduler", "", OK, "", ""}, {"partition", "a", OK, "", ""},
+		{"limits", "a", Warn, "narrow", ""}, {"probe job", "b", NotTested, "no job", ""}, {"partition", "c", OK, "", ""},
+		{"probe job", "a", OK, "", ""}, {"clock", "n1", OK, "", ""}, {"clock", "n2", Fail, "late", ""}, {"clock", "n3", OK, "", ""}}
+	want := []Finding{{"clock", "n2", Fail, "late", ""}, {"limits", "a", Warn, "narrow", ""}, {"GPU", "h", NotTested, "no GPU", ""}, {"probe job", "b", NotTested, "no job", ""},
+		{"this host", "", OK, "1 check: worker", ""}, {"Slurm", "", OK, "3 checks: scheduler, partition", ""}, {"compute nodes", "", OK, "3 checks: probe job, clock", ""}}
+	if got := Folded(list); !slices.Equal(got, want) {
+		t.Errorf("%q\nwant %q", got, want)
+	}
 }
 
 func TestJudgeHealthy(t *testing.T) {

@@ -39,6 +39,9 @@ func (w *Workspace) Cancel(ctx context.Context, arg, where string) ([]launcher.E
 // cancel cancels the runs of one study that match the condition where. If run is not "",
 // it only considers the runs with that name.
 func (w *Workspace) cancel(ctx context.Context, folder rundir.Study, run, where string) ([]launcher.Ending, error) {
+	if err := mustBeOurs(folder, "cancel"); err != nil {
+		return nil, err
+	}
 	// Files in the folder name the jobs and processes to end, so other users must not be
 	// able to write to it.
 	if err := launcher.Trusted(folder); err != nil {

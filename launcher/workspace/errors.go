@@ -10,6 +10,9 @@ import (
 	"strconv"
 	"syscall"
 
+	"golang.org/x/sys/unix"
+
+	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
@@ -72,6 +75,31 @@ func AskOwner(err error) string {
 		}
 		return fmt.Sprintf("%s belongs to %s. Ask for read access to it (chmod -R g+rX, in a group of yours), or for share = \"group\" in [study] from now on.", path, userName(of.Uid))
 	}
+}
+
+// Foreign returns the name of the user who owns a study's folder, if only that user can start and end runs
+// there; "" if this user can.
+func Foreign(folder rundir.Study) string {
+	info, err := os.Stat(folder.Path())
+	if err != nil {
+		return ""
+	}
+	of, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || int(of.Uid) == os.Geteuid() || of.Uid == 0 && unix.Access(folder.Path(), unix.W_OK) == nil {
+		return ""
+	}
+	return userName(of.Uid)
+}
+
+// mustBeOurs returns an error if this user may not do something, such as "cancel", with the runs of a study.
+func mustBeOurs(folder rundir.Study, do string) error {
+	owner := Foreign(folder)
+	if owner == "" {
+		return nil
+	}
+	name := filepath.Base(folder.Path())
+	return &Error{Err: fmt.Errorf("study %s belongs to %s, so you cannot %s its runs", name, owner, do),
+		Hint: fmt.Sprintf("Ask %s to %s them. You can read the results: `scalebench collect %s`.", owner, do, name)}
 }
 
 // userName returns a user's name, or the number if it has no name.

@@ -1,11 +1,14 @@
 package workspace
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/scalebench/scalebench/launcher/rundir"
 )
 
 // The error for a path that the user may not read names its owner, even if the error is wrapped. Errors about
@@ -29,5 +32,30 @@ func TestAskOwner(t *testing.T) {
 	}
 	if got := AskOwner(&fs.PathError{Op: "open", Path: dir, Err: fs.ErrNotExist}); got != "" {
 		t.Errorf("a file that is not there: %q", got)
+	}
+}
+
+// Only root can give a folder away, and a folder of root's can only be written by root.
+func TestForeign(t *testing.T) {
+	folder := rundir.OpenStudy(t.TempDir(), "theirs")
+	if got := Foreign(folder); got != "" {
+		t.Errorf("a folder that does not exist is %q's", got)
+	}
+	if err := os.Mkdir(folder.Path(), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := mustBeOurs(folder, "cancel"); err != nil {
+		t.Errorf("my folder: %v", err)
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("needs root to give a folder to another user")
+	}
+	if err := os.Chown(folder.Path(), 54321, 54321); err != nil {
+		t.Fatal(err)
+	}
+	var refused *Error
+	if err := mustBeOurs(folder, "cancel"); !errors.As(err, &refused) || err.Error() != "study theirs belongs to user 54321, so you cannot cancel its runs" ||
+		refused.Hint != "Ask user 54321 to cancel them. You can read the results: `scalebench collect theirs`." {
+		t.Errorf("%v, %+v", err, refused)
 	}
 }

@@ -105,6 +105,9 @@ func (s *Selection) lease(ctx context.Context) (release func(), err error) {
 	if !Exists(s.Folder.Path()) {
 		return func() {}, nil
 	}
+	if err := mustBeOurs(s.Folder, "forget"); err != nil {
+		return nil, err
+	}
 	l, err := s.w.Lease(ctx, s.Folder)
 	if err != nil {
 		return nil, err

@@ -33,6 +33,9 @@ func (w *Workspace) Rerun(ctx context.Context, db *store.Store, arg, name string
 	if err != nil {
 		return next(name, ShellQuote(file), launcher.Progress{})
 	}
+	if owner := Foreign(folder); owner != "" {
+		return fmt.Sprintf("Study %s belongs to %s, who can measure more runs; then `scalebench collect %s`", name, owner, name)
+	}
 	plan, err := launcher.ReadPlan(folder)
 	if err != nil {
 		return next(name, ShellQuote(file), launcher.Progress{})

@@ -16,6 +16,9 @@ import (
 // without names) and whose latest attempts match the condition where. If none exist, it tells
 // the user and returns nil. unread is the number of runs that cannot be read.
 func (k *Work) Retry(ctx context.Context, runs []string, where string) (retry *launcher.Choice, unread int, err error) {
+	if err := mustBeOurs(k.Folder, "repeat"); err != nil {
+		return nil, 0, err
+	}
 	choice, err := k.Choice(ctx, false)
 	if err != nil {
 		return nil, 0, err

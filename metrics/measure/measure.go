@@ -132,6 +132,12 @@ func Reported(name, unit string, better Direction) Measure {
 	return m
 }
 
+// Speeds reports whether better means faster, so that the ratio to a base is a speedup: of rates, times and
+// measures that scale. Shares, counts, losses and costs have none.
+func (m Measure) Speeds() bool {
+	return m.Better != Neither && (m.Scales || m.Unit == "s" || strings.HasSuffix(m.Unit, "/s"))
+}
+
 // utilisation reports whether a figure of that name is a share of a device's peak, as
 // stated by a log or calculated by one of the conventions in mfu.go.
 func utilisation(name string) bool {

@@ -117,3 +117,24 @@ func TestUtilisationInPerCent(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// What is a share, a count, a loss or a cost is not faster when it is better.
+func TestSpeeds(t *testing.T) {
+	for name, want := range map[string]bool{Throughput: true, TrainSeconds: true, StepP99: true, "to_0.75": true, RequestsPerSecond: true, LatencyP95: true,
+		BusBW: true, OutputPerUser: true, Goodput: true, StageCPU: true,
+		Errors: false, Timeouts: false, Skew: false, DataWait: false, Compute: false, FinalAccuracy: false, NoiseScale: false, WindowCV: false,
+		ReplicaSpread: false, ServerQueue: false, TimeCV: false, ConsumerLoss: false, ThreadsDelay: false, ClientRate: false} {
+		if m, err := Find(name); err != nil || m.Speeds() != want {
+			t.Errorf("%s: %v, %v", name, m.Speeds(), err)
+		}
+	}
+	for _, c := range []struct {
+		unit   string
+		better Direction
+		want   bool
+	}{{"Mpoints/s", Higher, true}, {"s", Lower, true}, {"", Higher, true}, {"", Lower, false}, {"J", Lower, false}, {"B", Lower, false}, {"s", Neither, false}} {
+		if got := Reported("x", c.unit, c.better).Speeds(); got != c.want {
+			t.Errorf("a figure in %q, better %v: %v", c.unit, c.better, got)
+		}
+	}
+}

@@ -54,7 +54,7 @@ func Measures(curves []scaling.Curve, list []measure.Measure, study ...string) *
 				if lacking[m.Name] {
 					values = append(values, lackingText(x))
 				}
-				values = append(append(values, reachCells(x)...), estimateCells(x.Gain())...)
+				values = append(append(values, reachCells(x)...), estimateCells(speedup(x, m))...)
 				if m.Refusable() {
 					values = append(values, x.Runs)
 				}
@@ -177,8 +177,8 @@ func axisOf(curves []scaling.Curve) string {
 	return curves[0].Axis
 }
 
-// Measure returns a table of one measure along the curves: medians, and ratios to the base, which
-// are above 1 where the measure is better.
+// Measure returns a table of one measure along the curves: medians, and speedups over the base if better means
+// faster.
 func Measure(curves []scaling.Curve, m measure.Measure, study ...string) *table.Table {
 	value := table.ColumnOf(m)
 	bounds := value
@@ -195,7 +195,7 @@ func Measure(curves []scaling.Curve, m measure.Measure, study ...string) *table.
 		value.Data = true
 		t.Columns = append(t.Columns, shown)
 	}
-	t.Columns = append(t.Columns, value, low, high, table.Column{Key: "speedup"}, table.Column{Key: "speedup_low", Data: true}, table.Column{Key: "speedup_high", Data: true})
+	t.Columns = append(t.Columns, value, low, high, table.Column{Key: "speedup", Data: !m.Speeds()}, table.Column{Key: "speedup_low", Data: true}, table.Column{Key: "speedup_high", Data: true})
 	// Positions within one run are not amounts of resources, so they have no efficiency.
 	t.Columns = append(t.Columns, table.Column{Key: "efficiency", Show: number.Percent, Data: m.At.Has(axisOf(curves)) || !m.Scales}, table.Column{Key: "efficiency_low", Data: true}, table.Column{Key: "efficiency_high", Data: true}, table.Column{Key: "base", Data: true})
 	knees := capacity.FindSaturations(curves, m)
@@ -214,7 +214,7 @@ func Measure(curves []scaling.Curve, m measure.Measure, study ...string) *table.
 				cells = append(cells, lackingText(x))
 			}
 			cells = append(cells, reachCells(x)...)
-			for _, e := range []*scaling.Estimate{x.Gain(), x.Efficiency()} {
+			for _, e := range []*scaling.Estimate{speedup(x, m), x.Efficiency()} {
 				cells = append(cells, estimateCells(e)...)
 			}
 			cells = append(cells, base)
@@ -228,12 +228,24 @@ func Measure(curves []scaling.Curve, m measure.Measure, study ...string) *table.
 		t.Notes = []string{unmeasured(curves, m)}
 		return t
 	}
-	t.Notes = append([]string{"Medians over runs; their intervals are in CSV and JSON."}, basesIn(curves, m)...)
+	t.Notes = []string{"Medians over runs; their intervals are in CSV and JSON."}
+	if m.Speeds() {
+		t.Notes = append(t.Notes, basesIn(curves, m)...)
+	}
 	t.Notes = append(t.Notes, driftNotes(curves, m.Name)...)
 	t.Notes = append(t.Notes, lackingNotes(curves, []measure.Measure{m})...)
 	t.Notes = append(t.Notes, saturations(curves, m)...)
 	t.Notes = append(t.Notes, decisiveNotes(curves, study...)...)
 	return t
+}
+
+// speedup returns the ratio to the base, which is above 1 where the measure is faster; nil if faster says nothing
+// about it.
+func speedup(x *scaling.Summary, m measure.Measure) *scaling.Estimate {
+	if !m.Speeds() {
+		return nil
+	}
+	return x.Gain()
 }
 
 // lacks reports whether some runs lack the measure for a reason that depends on its value.

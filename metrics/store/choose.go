@@ -82,7 +82,7 @@ func Choose(ctx context.Context, runs []metrics.Run, where string) ([]bool, erro
 	})
 	if w := (*WhereError)(nil); errors.As(err, &w) {
 		if name := figureIn(where, only); name != "" {
-			w.Err = fmt.Errorf("only collected runs have %s; `scalebench runs --where` selects by it", name)
+			w.Err = fmt.Errorf("only collected runs have %s; `scalebench runs --where CONDITION` selects by it", name)
 		}
 	}
 	if err != nil {

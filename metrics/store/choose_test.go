@@ -47,7 +47,7 @@ func TestChoose(t *testing.T) {
 		}
 	}
 	for where, want := range map[string]string{
-		"throughput > 5":          "only collected runs have throughput; `scalebench runs --where` selects by it",
+		"throughput > 5":          "only collected runs have throughput; `scalebench runs --where CONDITION` selects by it",
 		"steps = 4":               "only collected runs have steps",
 		"\"to_0.75\" < 9":         "only collected runs have to_0.75",
 		"parameters.rate = 1":     "no run has a parameter parameters.rate",

@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"sort"
@@ -19,11 +20,13 @@ import (
 // site file, run folder and database as the present command.
 type measuring struct {
 	r     *Reader
+	name  string   // the study's name
 	study string   // study file or name
 	site  string   // site file; "" means the one that the study names
 	words []string // words of the command, up to where KEY=VALUE arguments follow
 	last  int      // largest repeat number of the existing runs
 	local bool     // the existing runs ran on this machine, without Slurm
+	owner string   // another user, who alone can start runs of the study; "" if this user can
 }
 
 // measuring returns a measuring for the study arg. It returns nil if the runs were imported or the
@@ -46,10 +49,13 @@ func (r *Reader) measuring(ctx context.Context, arg string, obs []scaling.Observ
 		}
 		file = workspace.Near(known.File)
 	}
-	m := &measuring{r: r, study: file, local: true}
+	m := &measuring{r: r, name: name, study: file, local: true}
 	for i := range obs {
 		m.last = max(m.last, obs[i].Repeat)
 		m.local = m.local && obs[i].Job == ""
+	}
+	if folder, err := r.Find(ctx, arg); err == nil {
+		m.owner = workspace.Foreign(folder)
 	}
 	verb := "submit"
 	if m.local {
@@ -102,11 +108,44 @@ func counts(list ...int) string {
 // fits reports two things: planned, whether the study can be planned with that number of workers on
 // its site, and roomy, whether this machine has enough CPUs for them.
 func (m *measuring) fits(ctx context.Context, workers int) (planned, roomy bool) {
-	w, err := m.r.Load(ctx, workspace.Request{Study: m.study, Site: m.site, Overrides: []string{counts(workers)}})
+	plan, err := m.plan(ctx, counts(workers))
 	if err != nil {
 		return false, false
 	}
-	return true, !m.local || !slices.ContainsFunc(w.Plan.Points, func(p study.Planned) bool { return p.Point.Ranks()*p.Point.Resources.CPUsPerWorker > world.CPUs() })
+	return true, !m.local || !slices.ContainsFunc(plan.Points, func(p study.Planned) bool { return p.Point.Ranks()*p.Point.Resources.CPUsPerWorker > world.CPUs() })
+}
+
+// plan returns the study's plan with KEY=VALUE arguments.
+func (m *measuring) plan(ctx context.Context, keys ...string) (*study.Plan, error) {
+	w, err := m.r.Load(ctx, workspace.Request{Study: m.study, Site: m.site, Overrides: keys})
+	if err != nil {
+		return nil, err
+	}
+	return w.Plan, nil
+}
+
+// obstacle returns why the study, with KEY=VALUE arguments, cannot measure more runs of curve c; "" if it can.
+func (m *measuring) obstacle(ctx context.Context, c scaling.Curve, keys []string) string {
+	if m.owner != "" {
+		return "only " + m.owner + ", who owns the study, can start its runs"
+	}
+	plan, err := m.plan(ctx, keys...)
+	if err != nil {
+		return m.study + " cannot plan it any more"
+	}
+	if plan.Study != m.name {
+		return m.study + " is of another study by now: " + plan.Study
+	}
+	for _, p := range plan.Points {
+		parameters := p.Point.Parameters()
+		for _, key := range slices.Sorted(maps.Keys(c.Parameters)) {
+			was, is := scaling.ValueOf(c.Parameters[key]), scaling.ValueOf(parameters[key])
+			if _, planned := parameters[key]; planned && was != is {
+				return fmt.Sprintf("%s now has %s = %v; these runs have %v", m.study, key, is, was)
+			}
+		}
+	}
+	return ""
 }
 
 // most returns the largest worker count that can be measured, up to twice the largest measured
@@ -144,7 +183,7 @@ func (m *measuring) untilDecided(list []*advice.Advice) {
 		case a.Next == nil:
 		case a.Workers != nil && !a.Provisional && measured(a, a.Next.Workers):
 			a.Next = nil
-		case m != nil:
+		case m != nil && m.owner == "":
 			a.Next.Command = strings.Join(append(slices.Clone(m.words), "--until-decided"), " ")
 		}
 	}
@@ -179,11 +218,14 @@ func (m *measuring) commands(ctx context.Context, list []*advice.Advice, a *Anal
 		}
 		all := append([]int{a.Next.Workers}, a.Next.Neighbours...)
 		keys = append([]string{counts(all...)}, keys...)
-		planned, roomy := m.fits(ctx, slices.Max(all))
-		if !planned { // impossible, because the study file has changed
+		if i < 0 {
 			continue
 		}
-		if !roomy { // the existing runs also shared CPUs
+		if why := m.obstacle(ctx, curves[i], keys); why != "" {
+			a.Next.Why += "; " + why
+			continue
+		}
+		if _, roomy := m.fits(ctx, slices.Max(all)); !roomy { // the existing runs also shared CPUs
 			keys = append(keys, "--oversubscribe")
 		}
 		a.Next.Command = m.command(a.Next.Runs, keys...)

@@ -98,21 +98,26 @@ func (s *study) nothing() {
 	} else if s.imported() {
 		s.Reason[1] = "Its imported runs state neither a throughput nor a time to a target."
 		if s.curve.Measured(measure.TrainSeconds) {
-			s.Reason[1] += " If each is a whole training, `scalebench advise -m train_seconds` compares their times."
+			s.Reason[1] += " If each is a whole training, " + s.asking(measure.TrainSeconds) + " compares their times."
 		}
 	}
 	if s.curve.Measured(measure.RunSeconds) && !slices.ContainsFunc(s.curve.Points, func(p scaling.Point) bool { return p.Of(measure.StepP50).Runs > 0 }) {
 		s.Reason[1] = "Its runs report no steps and reach no target."
 		if own := s.ownFigure(); own != "" {
-			s.warn("`scalebench advise -m %s` recommends by what the runs report", own)
+			s.warn("%s recommends by what the runs report", s.asking(own))
 		} else {
-			s.warn("if they do the same work at each worker count, `scalebench advise -m run_seconds` compares their run times")
+			s.warn("if they do the same work at each worker count, %s compares their run times", s.asking(measure.RunSeconds))
 		}
 	}
 	if s.curve.Measured(measure.TokensPerSecond) {
 		s.Reason[1] = "Its runs state tokens/s, but not how many tokens a sample has."
 		s.warn("to count throughput in tokens/s, import the runs again with --replace --set workload.sample=token, or set sample = \"token\" in [workload]")
 	}
+}
+
+// asking returns the command that advises by another measure.
+func (s *study) asking(name string) string {
+	return fmt.Sprintf("`scalebench advise %s -m %s`", s.obs[0].Study, name)
 }
 
 // ownFigure returns the name of the only figure with a better direction that the runs report; "" if

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// refusedVariable names the file to which a command of a script adds the command lines that it printed and that
+// are refused.
+const refusedVariable = "SCALEBENCH_TEST_REFUSED"
+
+// invokeAndCheck is invoke, and tries each command line that the command prints: commands that only read are
+// run, submit and run are planned, and for the others the study must exist.
+func invokeAndCheck(args []string) int {
+	to := os.Getenv(refusedVariable)
+	if to == "" {
+		return invoke(args, os.Stdin, os.Stdout, os.Stderr)
+	}
+	var printed bytes.Buffer
+	code := invoke(args, os.Stdin, io.MultiWriter(os.Stdout, &printed), io.MultiWriter(os.Stderr, &printed))
+	tried := map[string]bool{}
+	for _, m := range printedLine.FindAllStringSubmatch(printed.String(), -1) {
+		line := m[1] + m[2]
+		again := code == exitUsage && strings.HasPrefix(line, strings.Join(args[1:], " ")) // a refused command says how to see more
+		if tried[line] || again || strings.Contains(line, `\`) {                           // quoted in JSON
+			continue
+		}
+		tried[line] = true
+		if err := accepted(line); err != nil {
+			f, openErr := os.OpenFile(to, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+			if openErr != nil {
+				panic(openErr)
+			}
+			fmt.Fprintf(f, "%s\n\tprinted by %s: %v\n", line, strings.Join(args, " "), err)
+			f.Close()
+		}
+	}
+	return code
+}
+
+// printedLine finds a command line in a command's output: in backquotes, or at the end of a line.
+var printedLine = regexp.MustCompile("(?m)`scalebench ([^`\n]+)`|: scalebench ([^`\n]+)$")
+
+// standIn matches a word for which the user is to put something else, such as STUDY or KEY=VALUE.
+var standIn = regexp.MustCompile(`^[A-Z]+(\.\.\.)?$|=[A-Z]+$`)
+
+// accepted returns an error if a printed command line is refused.
+func accepted(text string) error {
+	words, ok := shellWords(text)
+	if !ok || len(words) == 0 {
+		return nil
+	}
+	line, err := parses(words)
+	if err != nil || len(words) == 1 || slices.ContainsFunc(words, standIn.MatchString) {
+		return err
+	}
+	try := words
+	switch words[0] {
+	case "help", "import", "extract", "serve", "init", "doctor", "tag", "note", "label":
+		return nil
+	case "run", "submit":
+		try = []string{"check"}
+		for _, f := range line.flags {
+			if slices.Contains([]string{"site", "runs", "db"}, strings.TrimLeft(f.name, "-")) {
+				try = append(try, f.name, f.value)
+			}
+		}
+		try = append(try, line.operands...)
+	case "collect", "cancel", "retry", "forget", "watch", "notify", "status", "logs":
+		if len(line.operands) == 0 {
+			return nil
+		}
+		study, _, _ := strings.Cut(line.operands[0], "/")
+		if strings.HasSuffix(line.operands[0], ".toml") {
+			study = line.operands[0]
+		}
+		try = []string{"status", study}
+		for _, f := range line.flags {
+			if slices.Contains([]string{"runs", "db"}, strings.TrimLeft(f.name, "-")) {
+				try = append(try, f.name, f.value)
+			}
+		}
+	}
+	s := &session{stdin: strings.NewReader(""), stdout: io.Discard, stderr: io.Discard}
+	if err := run(context.Background(), s, append([]string{"scalebench"}, try...)); exitCode(err) == exitUsage {
+		return fmt.Errorf("tried as %q: %w", try, err)
+	}
+	return nil
+}
+
+// parses returns an error unless the program's own parser takes the words of a command line.
+func parses(words []string) (invocation, error) {
+	app := newApp(&session{})
+	line, err := parse(app, words)
+	if err == nil && len(words) > 1 { // a command's name alone is a mention
+		err = line.check(app)
+	}
+	return line, err
+}
