@@ -205,6 +205,7 @@ test-horovod: framework-packages
 # lock, and a study of them on a real Slurm.
 test-serving: framework-packages
 	go test -tags serving -timeout 30m -count 1 -run Serving ./launcher/serve/target ./launcher/serve/onnxruntime
+	go test -tags serving -timeout 30m -count 1 -parallel 9 -v -run Serving ./cmd/scalebench-worker
 	go test -tags slurm,serving -timeout 60m -count 1 -v -run TestServing ./cmd/scalebench
 
 # What scalebench adds to a step of each of them; see docs/frameworks.md.

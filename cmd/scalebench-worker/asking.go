@@ -229,8 +229,8 @@ func (r *serving) overHTTP(h *target.HTTP, deadline time.Time) (exchanged, error
 	case answer > 0:
 		e.null = []string{"--tokens", strconv.Itoa(answer)}
 	}
-	if h.OneAtATime() && len(r.asked) == 0 { // not for each batch
-		return e, r.warn(target.OneAtATime)
+	if h.FewConnections() && len(r.asked) == 0 { // not for each batch
+		return e, r.warn(target.FewConnections)
 	}
 	return e, nil
 }

@@ -45,12 +45,12 @@ type HTTP struct {
 	// Routing is a value of study.Serve.Routing; "" is study.RoundRobin.
 	Routing string
 
-	oneAtATime bool          // the servers serve one connection at a time, as Warm found
-	turn       atomic.Uint64 // counts requests, or sessions of Prompts
-	routed     atomic.Uint64 // counts requests of Prompts
-	once       sync.Once
-	choosing   sync.Mutex
-	inFlight   []atomic.Int64 // requests in flight, by replica, for study.LeastBusy; made by the first Dial
+	fewConnections bool          // the servers serve only a few connections at once, as Warm found
+	turn           atomic.Uint64 // counts requests, or sessions of Prompts
+	routed         atomic.Uint64 // counts requests of Prompts
+	once           sync.Once
+	choosing       sync.Mutex
+	inFlight       []atomic.Int64 // requests in flight, by replica, for study.LeastBusy; made by the first Dial
 }
 
 // posts reports whether requests have a body.
@@ -86,7 +86,7 @@ func (h *HTTP) Dial() (loadtest.Sender, error) {
 		}
 		r := newReplica(u, h)
 		r.dial = func() (net.Conn, error) { return connect(u) }
-		if !h.oneAtATime {
+		if !h.fewConnections {
 			if err := r.connect(); err != nil {
 				_ = s.Close()
 				return nil, err

@@ -73,7 +73,7 @@ func newReplica(u *url.URL, h *HTTP) *replica {
 	if h.Token != "" {
 		r.request.Header.Set("Authorization", "Bearer "+h.Token)
 	}
-	if h.oneAtATime {
+	if h.fewConnections {
 		r.request.SetConnectionClose()
 	}
 	if h.posts() {
@@ -100,7 +100,7 @@ func (r *replica) send(deadline time.Time, h *HTTP, asked call) error {
 		}
 		err = r.exchange(sent, deadline, h, asked)
 	}
-	if r.used = r.used || err == nil; h.oneAtATime {
+	if r.used = r.used || err == nil; h.fewConnections {
 		r.closed, r.anew = true, false
 		_ = r.connection.Close() // the answer is complete: the error is not of interest
 	}

@@ -131,8 +131,8 @@ func serving(t *testing.T, folder string, command func(port string) *exec.Cmd) *
 // keeps its connections open.
 func TestServingHTTPServer(t *testing.T) {
 	h := serving(t, t.TempDir(), func(port string) *exec.Cmd { return exec.Command("python3", "-c", single, port) })
-	if h.Warm(soon()); !h.OneAtATime() {
-		t.Error("it is not found to serve one connection at a time")
+	if h.Warm(soon()); !h.FewConnections() {
+		t.Error("it is not found to serve few connections at once")
 	}
 	schedule := loadtest.Poisson(10, 10*time.Second, 1)
 	for _, o := range []loadtest.Options{{Schedule: schedule}, {InFlight: 3, Duration: 5 * time.Second}} {

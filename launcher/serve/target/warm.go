@@ -7,10 +7,10 @@ import (
 // Warm sends two requests to each replica and returns the length of the last answer: the bytes of its body, or
 // the number of texts of a stream. It ignores errors: the requests that follow report them.
 //
-// Warm also finds out whether the servers serve one connection at a time, like Python's http.server. Such a server
-// answers on a second connection only once the first is closed. If a connection stayed open between its requests,
-// the requests on all others would time out. So each request then gets a new connection, as from callers that do
-// not wait for each other.
+// Warm also finds out whether the servers serve only a few connections at once, like Python's http.server (one) or a
+// pool of threads that keep their connections. Such a server answers on a further connection only once another is
+// closed. If connections stayed open between their requests, the requests on all others would time out. So each
+// request then gets a new connection, as from callers that do not wait for each other.
 func (h *HTTP) Warm(deadline time.Time) (answer int) {
 	for _, at := range h.URLs {
 		one := h.Like(at)
@@ -22,17 +22,19 @@ func (h *HTTP) Warm(deadline time.Time) (answer int) {
 		if answer = len(first.asked.response.Body()); h.Streams {
 			answer = len(first.asked.last.Gaps) + 1
 		}
-		// Chance may delay a second answer until the first connection is closed, but hardly twice.
-		h.oneAtATime = h.oneAtATime || one.blocked(first, took, deadline) && one.blockedAgain(deadline)
+		closed := first.asked.closed // the server closes each connection itself
+		_ = first.Close()
+		// Chance may delay an answer until other connections are closed, but hardly twice.
+		h.fewConnections = h.fewConnections || !closed && one.blocked(took, deadline) && one.blocked(took, deadline)
 	}
 	return answer
 }
 
-// OneAtATime is the warning about servers for which HTTP.OneAtATime is true.
-const OneAtATime = "the service serves one connection at a time, so each request uses a new one; latencies include connecting"
+// FewConnections is the warning about servers for which HTTP.FewConnections is true.
+const FewConnections = "the service serves fewer than 9 connections at once, so each request uses a new one; latencies include connecting"
 
-// OneAtATime reports whether Warm found that a server serves one connection at a time.
-func (h *HTTP) OneAtATime() bool { return h.oneAtATime }
+// FewConnections reports whether Warm found that a server serves only a few connections at once.
+func (h *HTTP) FewConnections() bool { return h.fewConnections }
 
 // ask sends a request over a new connection, and returns it with the time until the answer.
 func (h *HTTP) ask(deadline time.Time) (s *sender, took time.Duration, err error) {
@@ -48,37 +50,52 @@ func (h *HTTP) ask(deadline time.Time) (s *sender, took time.Duration, err error
 	return s, time.Since(start), nil
 }
 
-// blockedAgain is blocked with a new first connection.
-func (h *HTTP) blockedAgain(deadline time.Time) bool {
-	first, took, err := h.ask(deadline)
-	return err == nil && h.blocked(first, took, deadline)
-}
-
-// A second request counts as blocked if it has no answer after blockedFor and after manyTimes the first answer's time.
 const (
+	manyConnections = 9
+	// Requests count as blocked if no answer comes for blockedFor and for manyTimes the time of an answer.
 	blockedFor = time.Second
 	manyTimes  = 5
 )
 
-// blocked reports whether a second connection gets an answer only once the first is closed. It closes both.
-func (h *HTTP) blocked(first *sender, took time.Duration, deadline time.Time) bool {
-	defer first.Close()
-	if first.asked.closed { // the server closes each connection itself
-		return false
+// blocked reports whether some of several connections get an answer only once the others are closed. It closes all.
+func (h *HTTP) blocked(took time.Duration, deadline time.Time) bool {
+	// Of a slow service, ask no more than it can answer one by one.
+	n := min(manyConnections, max(2, int(time.Until(deadline)/max(took, 1))))
+	wait := max(blockedFor, manyTimes*took)
+	deadline = time.Now().Add(3 * wait)
+	answers := make(chan *sender, n) // nil for an error
+	for range n {
+		go func() {
+			s, _, _ := h.ask(deadline)
+			answers <- s
+		}()
 	}
-	answered := make(chan error, 1)
-	go func() {
-		second, _, err := h.ask(deadline)
-		if err == nil {
-			err = second.Close()
+	var held []*sender
+	release := func() {
+		for _, s := range held {
+			_ = s.Close()
 		}
-		answered <- err
-	}()
-	select {
-	case <-answered:
-		return false
-	case <-time.After(max(blockedFor, manyTimes*took)):
+		held = nil
 	}
-	_ = first.Close()
-	return <-answered == nil
+	waited, answered := false, true
+	for range n {
+		var s *sender
+		select {
+		case s = <-answers:
+		case <-time.After(wait):
+			waited = waited || len(held) > 0
+			release()
+			s = <-answers
+		}
+		switch {
+		case s == nil:
+			answered = false
+		case waited:
+			_ = s.Close()
+		default:
+			held = append(held, s)
+		}
+	}
+	release()
+	return waited && answered
 }

@@ -2,6 +2,7 @@ package target
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -30,29 +31,36 @@ func oneAtATime(l net.Listener) {
 	}
 }
 
-// A connection that stays open between requests keeps all others waiting. Then each request gets a new one, in
+// Servers of up to 8 connections: further ones wait until another is closed. Then each request gets a new one, in
 // both loops, and none is an error.
-func TestOneConnectionAtATime(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	go oneAtATime(l)
-	h := &HTTP{URLs: []string{"http://" + l.Addr().String()}, Expect: []byte("ok")}
-	if n := h.Warm(soon()); n != 2 || !h.OneAtATime() {
-		t.Fatalf("an answer of %d bytes; one connection at a time: %v", n, h.OneAtATime())
-	}
-	schedule := make([]time.Duration, 20) // at one time: no connection may wait for another to be closed
-	for _, o := range []loadtest.Options{{Schedule: schedule}, {InFlight: 3, Duration: 100 * time.Millisecond}} {
-		o.Dial, o.Timeout = h.Dial, time.Minute
-		r, err := loadtest.Run(t.Context(), o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if total := loadtest.Merge(r.Windows); total.Good == 0 || total.Errors() > 0 || r.Reconnects > 0 {
-			t.Errorf("%d right answers, errors %v (%v), %d reconnected", total.Good, total.Errors(), r.FirstError, r.Reconnects)
-		}
+func TestFewConnections(t *testing.T) {
+	for _, threads := range []int{1, 2, 8} {
+		t.Run(fmt.Sprint(threads), func(t *testing.T) {
+			t.Parallel()
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close()
+			for range threads {
+				go oneAtATime(l)
+			}
+			h := &HTTP{URLs: []string{"http://" + l.Addr().String()}, Expect: []byte("ok")}
+			if n := h.Warm(soon()); n != 2 || !h.FewConnections() {
+				t.Fatalf("an answer of %d bytes; few connections: %v", n, h.FewConnections())
+			}
+			schedule := make([]time.Duration, 20) // at one time: no connection may wait for another to be closed
+			for _, o := range []loadtest.Options{{Schedule: schedule}, {InFlight: 12, Duration: 100 * time.Millisecond}} {
+				o.Dial, o.Timeout = h.Dial, time.Minute
+				r, err := loadtest.Run(t.Context(), o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if total := loadtest.Merge(r.Windows); total.Good == 0 || total.Errors() > 0 || r.Reconnects > 0 {
+					t.Errorf("%d right answers, errors %v (%v), %d reconnected", total.Good, total.Errors(), r.FirstError, r.Reconnects)
+				}
+			}
+		})
 	}
 }
 
@@ -66,8 +74,8 @@ func TestSeveralConnections(t *testing.T) {
 			_, _ = io.WriteString(w, "ok")
 		}))
 		h := &HTTP{URLs: []string{server.URL}}
-		if n := h.Warm(soon()); n != 2 || h.OneAtATime() {
-			t.Errorf("%s: an answer of %d bytes; one connection at a time: %v", name, n, h.OneAtATime())
+		if n := h.Warm(soon()); n != 2 || h.FewConnections() {
+			t.Errorf("%s: an answer of %d bytes; few connections: %v", name, n, h.FewConnections())
 		}
 		server.Close()
 	}
