@@ -100,8 +100,11 @@ func (r *replica) send(deadline time.Time, h *HTTP, asked call) error {
 		}
 		err = r.exchange(sent, deadline, h, asked)
 	}
-	if r.used = r.used || err == nil; h.fewConnections {
+	r.used = r.used || err == nil
+	if h.fewConnections {
 		r.closed, r.anew = true, false
+	}
+	if r.closed { // some servers wait for that before they serve another connection
 		_ = r.connection.Close() // the answer is complete: the error is not of interest
 	}
 	return err

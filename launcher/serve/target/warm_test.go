@@ -80,3 +80,37 @@ func TestSeveralConnections(t *testing.T) {
 		server.Close()
 	}
 }
+
+// A server that closes its connection after each answer waits until the client has closed it too, as gunicorn does,
+// before it serves the next.
+func TestClosesWithTheServer(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	closed := make(chan error, 1)
+	go func() {
+		c, err := l.Accept()
+		if err == nil {
+			_, err = http.ReadRequest(bufio.NewReader(c))
+		}
+		if err == nil {
+			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok")
+			_ = c.SetReadDeadline(time.Now().Add(10 * time.Second))
+			_, err = io.Copy(io.Discard, c)
+		}
+		closed <- err
+	}()
+	s, err := (&HTTP{URLs: []string{"http://" + l.Addr().String()}}).Dial()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := s.Send(soon()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-closed; err != nil {
+		t.Errorf("the client keeps the connection: %v", err)
+	}
+}
