@@ -89,7 +89,7 @@ type (
 		CheckNode(string) error
 	}
 
-	// A Follower runs something after attempts have ended, whatever became of them.
+	// A Follower runs a command after attempts have ended, even if they failed.
 	Follower interface {
 		// Follow runs a command once, on a node of the partition of a planned run. It returns the
 		// scheduler's id of the job.
@@ -203,7 +203,7 @@ func Scheduler(o Options) (Backend, error) {
 	return openBackend(name, o)
 }
 
-// Partitions returns the names of the partitions of a site's scheduler; nil if it has none or they are unknown.
+// Partitions returns the names of the partitions of a site's scheduler; nil: it has none, or they are unknown.
 func Partitions(ctx context.Context, site *study.Site) ([]string, error) {
 	name, err := siteBackend(site)
 	if err != nil {

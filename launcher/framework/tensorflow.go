@@ -84,7 +84,7 @@ var kerasMirrored = Framework{
 		return wrong
 	},
 	Command: func(s Rank) []string { return pythonRank(s, "keras_mirrored.py") },
-	// A process that is started once per node gets no rank. Here it stands for all ranks, and reports as the first.
+	// A process that is started once per node gets no rank. This one trains for all ranks, and reports as rank 0.
 	Environment: func(s Rank) []string {
 		return append(tensorflowLog(s), fmt.Sprintf("RANK=%d", s.World.Rank), fmt.Sprintf("LOCAL_RANK=%d", s.World.LocalRank))
 	},

@@ -17,7 +17,7 @@ const (
 
 func fromCIFAR(t *thread, f reading, size int64, do func([]byte) error) error {
 	if size%cifarRecord != 0 {
-		return fmt.Errorf("%d bytes are no whole number of CIFAR-10's records, of %d bytes each", size, cifarRecord)
+		return fmt.Errorf("the size, %d bytes, is not a multiple of a CIFAR-10 record's, %d bytes", size, cifarRecord)
 	}
 	from := t.buffer(f)
 	t.sample = sized(t.sample, cifarRecord)

@@ -37,7 +37,7 @@ type upload struct {
 	id    string // ID of the multipart upload; "" until it is started
 	parts []minio.CompletePart
 	size  int64
-	ended bool // the store has reported that the upload no longer exists
+	ended bool // the store reported that the upload no longer exists
 }
 
 func (u *upload) Write(p []byte) (n int, err error) {
@@ -170,7 +170,7 @@ func (u *upload) ask(ctx context.Context, request func(*guard) error) error {
 }
 
 func (u *upload) notWhole() error {
-	return fmt.Errorf("cannot write %s: %s has ended the upload before it was whole", u.name(), u.store.access.Endpoint)
+	return fmt.Errorf("cannot write %s: %s ended the upload before it was complete", u.name(), u.store.access.Endpoint)
 }
 
 // sums returns the checksums with which the server detects a damaged part. Both are sent in the

@@ -169,8 +169,8 @@ func TestWriteFails(t *testing.T) {
 		"second part":     {parts, requests("PUT", "partNumber=2", answer(403, errorXML("AccessDenied", ""))), nil, "may not do this"},
 		"completion":      {parts, requests("POST", "uploadId", answer(403, errorXML("AccessDenied", ""))), nil, "may not do this"},
 		"failed with 200": {parts, requests("POST", "uploadId", answer(200, errorXML("InternalError", "try again"))), nil, "InternalError"},
-		"upload ended":    {parts, requests("PUT", "partNumber=2", answer(404, errorXML("NoSuchUpload", ""))), nil, "has ended the upload before it was whole"},
-		"ended later":     {parts, requests("POST", "uploadId", answer(404, errorXML("NoSuchUpload", ""))), nil, "has ended the upload before it was whole"},
+		"upload ended":    {parts, requests("PUT", "partNumber=2", answer(404, errorXML("NoSuchUpload", ""))), nil, "ended the upload before it was complete"},
+		"ended later":     {parts, requests("POST", "uploadId", answer(404, errorXML("NoSuchUpload", ""))), nil, "ended the upload before it was complete"},
 		"short": {whole, requests("HEAD", "", func(w http.ResponseWriter, _ *http.Request) bool {
 			w.Header().Set("Content-Length", "999")
 			w.Header().Set("ETag", `"a"`)

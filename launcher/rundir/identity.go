@@ -106,8 +106,8 @@ func (i Identity) text() []byte {
 // SameFile reports whether two paths name the same existing file or folder. The kernel treats a
 // file system that is mounted twice as two file systems. But the inode number and the time of the
 // last write in nanoseconds come from the server, and a copy almost always has another
-// inode number. (The change time is no sign: a link made or removed elsewhere changes it, and one of the
-// two mounts may still have the old one in its cache.)
+// inode number. (The change time is not compared: making or removing a link elsewhere changes it, and one of the
+// two mounts may still cache the old value.)
 func SameFile(a, b string) bool {
 	one, err1 := os.Stat(a)
 	two, err2 := os.Stat(b)

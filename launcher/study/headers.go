@@ -19,7 +19,7 @@ import (
 // env: or file: names where the load generator reads the secret; the secret itself is never stored.
 type Headers string
 
-// Of returns the headers by name.
+// Of returns the values by the header's name.
 func (h Headers) Of() map[string]string { return entries(string(h)) }
 
 // entries returns the values of "name=value|…" by name.

@@ -40,8 +40,8 @@ type kind struct {
 	data       bool     // the kind uses the [data] table
 	files      []string // TOML paths of keys that name files, relative to the study file
 	objects    []string // keys of files that may also name objects in an object store
-	// locate makes further file names of a point absolute, relative to the study's folder;
-	// nil: there are no such file names.
+	// locate makes the other file names of a point absolute; relative ones start in the study's
+	// folder. nil: the point has none.
 	locate func(p *Point, folder string)
 	// The function beside returns the number of non-worker ranks of a run, and the number of extra
 	// nodes for them; nil: the kind has no such ranks.

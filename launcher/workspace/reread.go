@@ -14,8 +14,8 @@ import (
 )
 
 // A question holds the parameters of a point that only say how its runs are evaluated, such as
-// targets and FLOPs per token, and the patterns that read its output. They are those of the
-// present study and may differ from those with which the runs were started.
+// targets and FLOPs per token, and the patterns that read its output. They come from
+// the present study, which may have changed since the runs were started.
 type question struct {
 	asked   map[string]any // values of such parameters, by key
 	reading framework.Reading

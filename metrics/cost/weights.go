@@ -31,7 +31,7 @@ func ParseWeights(s string, takeMax bool) (*Weights, error) {
 			return nil, fmt.Errorf("%q is not a weight; write them as slurm.conf does, like \"CPU=1.0,Mem=0.25G,GRES/gpu=2.0\"", item)
 		}
 		if _, typed := strings.CutPrefix(name, "gres/gpu:"); !typed && !slices.Contains([]string{"cpu", "mem", "node", "gres/gpu"}, name) {
-			return nil, fmt.Errorf("%q is not something that runs record; valid: CPU, Mem, Node, GRES/gpu, GRES/gpu:TYPE", key)
+			return nil, fmt.Errorf("%q is not recorded by runs; valid: CPU, Mem, Node, GRES/gpu, GRES/gpu:TYPE", key)
 		}
 		value = strings.TrimSpace(value)
 		scale := 1.0

@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// A Check is a test case of a JUnit report that is no run: a compared point, or a check of a
+// A Check is a test case of a JUnit report that is not a run: a compared point, or a check of a
 // cluster. It passes unless it failed or was skipped.
 type Check struct {
 	Class, Name string

@@ -33,7 +33,7 @@ func frontier(d Data, o Options) ([]chart, error) {
 }
 
 // frontOfMost returns the Pareto front of points whose coordinates should both be large, as stairs
-// from left to right: the right end of a step is a point, and so is no other corner.
+// from left to right. The right end of each step is one of the points; no other corner is.
 func frontOfMost(points []XY) []XY {
 	points = slices.SortedFunc(slices.Values(points), func(a, b XY) int { return cmp.Or(cmp.Compare(b.X, a.X), cmp.Compare(b.Y, a.Y)) })
 	var stairs []XY

@@ -38,8 +38,7 @@ func (f *Drawing) Inline() (string, error) {
 	return fmt.Sprintf(`<svg width="%.5gpt"%s%s</svg>`, f.size.X.Points(), body, f.hovers()), nil
 }
 
-// hovers returns an invisible circle over each mark that stands for values, with the values as its
-// title.
+// hovers returns an invisible circle over each mark that shows values, with the values as its title.
 func (f *Drawing) hovers() string {
 	var b strings.Builder
 	for _, p := range f.panels {

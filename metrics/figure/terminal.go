@@ -8,11 +8,11 @@ import (
 	"unicode/utf8"
 )
 
-// A Terminal is where a figure is drawn as text.
+// A Terminal describes the screen on which a figure is drawn as text.
 type Terminal struct {
 	Width  int  // columns; at least leastColumns are used
 	Colour bool // the terminal shows ANSI colours
-	ASCII  bool // it shows no other characters
+	ASCII  bool // it shows only ASCII characters
 }
 
 const (
@@ -22,7 +22,7 @@ const (
 	panelRows    = 9 // of one of many panels
 )
 
-// markers are the medians' characters, by shape; fills are those of blocks.
+// markers are the characters of medians, by shape, and fills of blocks.
 var markers, asciiMarkers = []rune("●■▲◆▼★"), []rune("ox^#v*")
 var fills, asciiFills = []rune("█▓▒░"), []rune("#=+:")
 

@@ -419,7 +419,7 @@ func missingOf(r cost.Row, energy bool) []string {
 	return slices.DeleteFunc(why, func(s string) bool { return s == "" })
 }
 
-// loadOf returns words for the load at which a million answers are priced.
+// loadOf describes the load at which a million answers are priced.
 func loadOf(m measure.Measure) string {
 	if m.Name == measure.RateWithinLimit {
 		return "largest rate within the limit"

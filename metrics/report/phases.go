@@ -104,7 +104,7 @@ func PhasesData(list []Phase, currency string, warnings []string) *table.Table {
 		if a.Spec != nil {
 			cells = append(cells, words(a.Spec.At, a.Keys(), exactly), a.Measure.Name)
 			cells = append(cells, estimateCells(a.Spec.Ratio)...)
-			cells = append(cells, a.Spec.Runs, deref(a.Spec.Keeps), a.Provisional)
+			cells = append(cells, a.Spec.Runs, a.Spec.Keeps, a.Provisional)
 		} else {
 			cells = append(cells, nil, a.Measure.Name, nil, nil, nil, nil, nil, nil)
 		}

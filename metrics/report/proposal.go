@@ -16,8 +16,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/store"
 )
 
-// A Proposal is what an application for computing time says about scaling: tables, figures, method, hardware and
-// software. All its text is plain text.
+// A Proposal has the tables, figures and text about scaling, method, hardware and software for an application for
+// computing time. Its text is plain text.
 type Proposal struct {
 	Title   string
 	About   []string
@@ -54,7 +54,7 @@ type proposalCell struct {
 
 func (c proposalCell) String() string { return strings.TrimSuffix(c.value+" "+c.interval, " ") }
 
-// Hours are what runs occupy, as Cost computes it from the price of one unit of currency per hour of a resource.
+// Hours are the hours of a resource that runs occupy. Cost computes them, with a price of 1 per hour.
 type Hours struct {
 	Resource string // for headers: "GPUs"
 	Unit     string // "GPU-h"

@@ -26,7 +26,7 @@ func Rates(list []capacity.Answer, load capacity.Load, currency string, people b
 			}
 			continue
 		}
-		add(one.Series, table.NonZero(one.SeriesDemand), one.Replicas, one.AtLeast, one.From, one.Rate, one.Low, deref(one.High), one.Runs, deref(one.Keeps), one.Provisional, deref(one.CostPerHour), deref(one.CostPerMillion))
+		add(one.Series, table.NonZero(one.SeriesDemand), one.Replicas, one.AtLeast, one.From, one.Rate, one.Low, one.High, one.Runs, one.Keeps, one.Provisional, one.CostPerHour, one.CostPerMillion)
 	}
 	if load.Samples > 0 {
 		t.Notes = append(t.Notes, load.Sentence())

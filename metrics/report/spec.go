@@ -139,7 +139,7 @@ func SpecData(list []sensitivity.Answer, markets []sensitivity.Market, currency 
 		row := func(kind string, at map[string]scaling.Value, ratio *scaling.Estimate, keeps *float64, runs int, verdict sensitivity.Verdict, text string) {
 			cells := append([]any{a.Series, kind, words(at, a.Keys(), exactly), a.Measure.Name}, estimateCells(ratio)...)
 			chosen := a.Spec != nil && sensitivity.Same(at, a.Spec.At)
-			t.Add(append(cells, runs, string(verdict), deref(keeps), chosen, chosen && a.Provisional, nil, nil, nil, table.NonZero(text))...)
+			t.Add(append(cells, runs, string(verdict), keeps, chosen, chosen && a.Provisional, nil, nil, nil, table.NonZero(text))...)
 		}
 		t.Add(a.Series, "answer", words(specAt(a), a.Keys(), exactly), a.Measure.Name, nil, nil, nil, nil, nil, nil, nil, a.Provisional, nil, nil, nil, SpecSentence(a))
 		if a.Value != nil {
@@ -190,13 +190,6 @@ func specAt(a sensitivity.Answer) map[string]scaling.Value {
 		return nil
 	}
 	return a.Spec.At
-}
-
-func deref(x *float64) any {
-	if x == nil {
-		return nil
-	}
-	return *x
 }
 
 // SpecSentence returns the answer as sentences for people.

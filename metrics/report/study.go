@@ -53,9 +53,8 @@ type ReportedStudy struct {
 	ranks []figure.RankSteps
 }
 
-// A ReportFrame is a table of the report besides those of a training: a set of curves, and the
-// measures shown for each. The measures are those that the runs themselves report, or those of
-// another kind of workload.
+// A ReportFrame is a further table of the report: a set of curves, and the measures shown for each.
+// The runs' programs report these measures, or they belong to a workload other than training.
 type ReportFrame struct {
 	ID, Title string // of the table; ID has only letters, digits and hyphens
 	Curves    []scaling.Curve

@@ -8,8 +8,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// telemetryWindow returns the time range for which a run's telemetry is shown: that of the
-// training, if known, else that of the node's samples. It returns false if there is neither.
+// telemetryWindow returns the time range for which a run's telemetry is shown: the training, if its
+// times are known, else the node's samples. It returns false if neither is known.
 func telemetryWindow(d *store.Details, n *summary.SampledNode) (summary.Window, bool) {
 	if d.TrainingClock.Seconds() > 0 {
 		return d.TrainingClock, true

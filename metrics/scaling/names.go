@@ -147,7 +147,7 @@ func shortened(list []*series, key string) func(any) string {
 	}
 }
 
-// pathLike matches a path. Names such as gcc/13 and org/model are no paths.
+// pathLike matches a path. Names such as gcc/13 and org/model are not paths.
 var pathLike = regexp.MustCompile(`^(?:~|\.{1,2})?/\S+$`)
 
 // endsOf returns the shortest ends of a parameter's values that are paths with which all values

@@ -18,8 +18,8 @@ const (
 	// slower and by far standard errors.
 	slower, far = 0.05, 4
 
-	// evenWithin is the relative change of the typical step time within a run up to which there
-	// is no warning, because shared machines drift by a few per cent.
+	// evenWithin is the largest relative change of the typical step time within a run that causes
+	// no warning: shared machines drift by a few per cent.
 	evenWithin = 0.10
 	// parts is the number of stretches of a run that are compared. Each has at least
 	// the given number of steps, and they must differ by the given number of standard

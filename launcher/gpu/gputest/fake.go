@@ -18,22 +18,22 @@
 // Environment variables of a rank's process inject faults. Allocations of device memory, launches
 // and products are numbered per process, operations of NCCL per communicator, from 1:
 //
-//	CUDA_DOUBLE_GPUS=4             the GPUs that it says there are; 0: CUDA finds none
-//	CUDA_DOUBLE_CAPABILITY=75      the compute capability that it says they have: 7.5
-//	CUDA_DOUBLE_MEMORY=1000000     the bytes that it says a GPU has
+//	CUDA_DOUBLE_GPUS=4             the number of GPUs that it reports; 0: CUDA finds none
+//	CUDA_DOUBLE_CAPABILITY=75      the compute capability that it reports: 7.5
+//	CUDA_DOUBLE_MEMORY=1000000     the bytes of memory that it reports for a GPU
 //	CUDA_DOUBLE_OUT_OF_MEMORY=5    this allocation is refused
 //	CUDA_DOUBLE_DELAY_US=1000      before each kernel
 //	CUDA_DOUBLE_LAUNCH_ERROR=5     this launch is refused
 //	CUDA_DOUBLE_GRAPH_ERROR=5      this launch of a graph is refused
 //	CUDA_DOUBLE_HANG=5             this one's kernel never begins
-//	CUDA_DOUBLE_ILLEGAL_ADDRESS=5  this one's kernel follows an address that is none: no
-//	                               work is done any more, and every later call answers that
+//	CUDA_DOUBLE_ILLEGAL_ADDRESS=5  this one's kernel uses an invalid address: no more work
+//	                               is done, and every later call returns that error
 //
 //	CUBLAS_DOUBLE_OUT_OF_MEMORY=1  no handle is made
 //	CUBLAS_DOUBLE_ERROR=5          this product is refused
 //	CUBLAS_DOUBLE_CORRUPT=5        this one's last element is wrong
 //
-//	NCCL_DOUBLE_VERSION=22703  the version that it says it has
+//	NCCL_DOUBLE_VERSION=22703  the version that it reports
 //	NCCL_DOUBLE_DELAY_US=1000  before each operation
 //	NCCL_DOUBLE_HANG=5         this operation never begins on this rank
 //	NCCL_DOUBLE_ERROR=5        this one ends in an error that NCCL reports later

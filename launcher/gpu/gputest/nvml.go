@@ -37,8 +37,8 @@ var nvmlSource []byte
 // NVMLVariable names the environment variable with the text file.
 const NVMLVariable = "NVML_DOUBLE"
 
-// BuildNVML compiles the fake library with cc to dir/libnvidia-ml.so.1. Functions in without are
-// renamed, so that the library lacks them, like that of an older driver.
+// BuildNVML compiles the fake library with cc to dir/libnvidia-ml.so.1. The library lacks the
+// functions in without, like an older driver's.
 func BuildNVML(dir string, without ...string) (string, error) {
 	file := filepath.Join(dir, "nvml.c")
 	if err := os.WriteFile(file, nvmlSource, 0o600); err != nil {

@@ -190,7 +190,7 @@ func parse(text []byte) (*Tokenizer, error) {
 	return t, t.add(f)
 }
 
-// wholeWords returns the tokens by their bytes. It leaves out names with letters that stand for
+// wholeWords returns the tokens by their bytes. It leaves out names with letters that represent
 // no byte.
 func wholeWords(vocabulary map[string]int64, letters [256]rune) map[string]uint32 {
 	of := map[rune]byte{}

@@ -9,8 +9,8 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// A Brief is what Progress and NewGrid need of an attempt, or of a planned run. It is
-// small, since a study may have 100,000 runs: a launcher.State has a copy of its point.
+// A Brief has the facts about an attempt, or about a planned run, that Progress and NewGrid use. It
+// is much smaller than a launcher.State, because a study may have 100,000 runs.
 type Brief struct {
 	at             *briefPoint
 	repeat, number int32 // number of the attempt; 0 for a planned run
@@ -22,7 +22,7 @@ type Brief struct {
 	unjudged       bool    // its folder cannot be read
 }
 
-// A briefPoint is what a Brief needs of its point.
+// A briefPoint has the facts about a point that its Briefs share.
 type briefPoint struct {
 	pointID
 	framework string
@@ -30,7 +30,7 @@ type briefPoint struct {
 	whole     *study.Point // of any repeat; nil beyond mostRows points, which have no rows of their own
 }
 
-// Briefs makes Briefs, of which those of one point share what they know of it.
+// Briefs makes Brief values; those of one point share a briefPoint.
 type Briefs map[pointID]*briefPoint
 
 // BriefsOf returns the Briefs of attempts and planned runs.

@@ -33,7 +33,7 @@ type Options struct {
 	GlobalBatch int   // images per step over all ranks; the loss is their mean
 	Seed        int64 // of the initial parameters
 	Threads     int
-	// Kernels are the name of a kernel.Set; "" is the fastest.
+	// Kernels is the name of a simd.Set; "" is the fastest.
 	Kernels string
 
 	// Optimizer is "sgd", "adam" or "adamw"; "" is "sgd". See Update for the following values.
@@ -234,8 +234,7 @@ func (e *Engine) SquaredNorms() (own, averaged float64, ok bool) {
 // or AdamW (Loshchilov and Hutter 2019, arXiv:1711.05101), which does not change g, and starts with
 // w ← w − learning rate·weight decay·w.
 //
-// Weight decay applies to all parameters, those of batch normalisation and
-// biases included.
+// Weight decay applies to all parameters, including biases and batch normalisation's.
 func (e *Engine) Update(learningRate float64) {
 	e.updates++
 	e.rate = float32(learningRate)

@@ -118,7 +118,7 @@ type pieceOfWork struct {
 }
 
 // NewClassifier starts the threads, which Close ends. kernels is the name of a
-// kernel.Set; "" is the fastest.
+// simd.Set; "" is the fastest.
 func NewClassifier(t *netspec.Trained, threads int, kernels string) (*Classifier, error) {
 	set, err := simd.Choose(kernels)
 	if err != nil {

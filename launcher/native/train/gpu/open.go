@@ -20,7 +20,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/world"
 )
 
-// Open opens this rank's GPU, connects it with those of the other ranks of g, and builds the model.
+// Open opens this rank's GPU, connects it with the GPUs of the other ranks of g, and builds the model.
 // All ranks must call it. w is this rank's place in the world. getenv (os.Getenv) is used to find
 // the libraries. The caller must still close g; the engine uses it to exchange NCCL's identifier
 // and for averages of statistics.

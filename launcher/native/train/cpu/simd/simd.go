@@ -1,13 +1,12 @@
-// Package simd is the inner loops of the CPU trainer, in single precision: for
-// AVX-512, for AVX2 with FMA, and in portable Go. A Set is one of the three; all
-// compute the same, up to rounding.
+// Package simd has the inner loops of the CPU trainer, in single precision: for
+// AVX-512, for AVX2 with FMA, and in portable Go. A Set is one of the three; their
+// results are equal up to rounding.
 //
-// Products of matrices come in the form that convolutions over NHWC images need:
-// a window slides over the image in place, nothing is gathered first. Numbers of
-// channels are multiples of Group, except on the side that is broadcast: no
-// kernel has a masked rest. Assembly is reached by methods that look whether the
-// last element of every operand is there; an operand that is too short panics
-// like any slice, it is not read past its end.
+// Matrix products have the form that convolutions over NHWC images need: a window
+// slides over the image in place, so nothing is copied first. Numbers of channels
+// are multiples of Group, except on the side that is broadcast, so no kernel needs
+// masked loads. Before a method calls assembly, it accesses the last element of each
+// operand: an operand that is too short panics and is never read past its end.
 //
 //go:generate go run asm_main.go asm_elementwise.go asm_products.go -out kernels_amd64.s -stubs stubs_amd64.go -pkg simd
 package simd
@@ -17,15 +16,15 @@ import (
 	"strings"
 )
 
-// Group is the number that every number of channels must be a multiple of.
+// Group divides every number of channels.
 const Group = 16
 
 // A Set is the kernels for one instruction set.
 type Set struct {
 	name       string
-	correlates []correlate // the widest first, the last of one group
-	outers     []outer     // the widest first, of one width the highest first; the last of one row
-	dots       []dot       // the largest first, the last of one product
+	correlates []correlate // the widest first; the last has one group of channels
+	outers     []outer     // the widest first, then the highest; the last has one row
+	dots       []dot       // the largest first; the last computes one product
 
 	normalise    func(dst, x, coefficients *float32, lines, points, channels, dstGap int)
 	normaliseAdd func(dst, x, add, coefficients *float32, lines, points, channels, dstGap, addGap int)
@@ -58,7 +57,7 @@ func (s *Set) Name() string { return s.name }
 // included.
 func Sets() []*Set { return append(native(), portable()) }
 
-// Choose finds a set by name; "" is the fastest that this processor can run.
+// Choose returns the set with this name; "" is the fastest that this processor can run.
 func Choose(name string) (*Set, error) {
 	var names []string
 	for _, s := range Sets() {
@@ -70,8 +69,8 @@ func Choose(name string) (*Set, error) {
 	return nil, fmt.Errorf("there are no kernels %q for this processor; it can run: %s", name, strings.Join(names, ", "))
 }
 
-// A Matrix has rows Step apart in Data, and its columns in groups of 16 that are
-// Block apart: element (i, j) is Data[i·Step + j/16·Block + j%16].
+// A Matrix stores its rows Step apart in Data, and its columns in groups of 16 that
+// are Block apart: element (i, j) is Data[i·Step + j/16·Block + j%16].
 type Matrix struct {
 	Data        []float32
 	Step, Block int
@@ -172,7 +171,7 @@ func (s *Set) Dot(dst Line, rows, columns, n int, a, b Line) {
 		width := s.dots[k].columns
 		for i := 0; i < rows; i += s.dots[k].rows {
 			if s.dots[k].rows > rows-i {
-				// The rest by single products, however wide.
+				// The remaining rows are computed one product at a time.
 				single := s.dots[len(s.dots)-1].run
 				for ; i < rows; i++ {
 					for l := j; l < j+width; l++ {
