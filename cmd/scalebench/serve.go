@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/launcher/workspace/live"
 	"github.com/scalebench/scalebench/launcher/workspace/query"
 )
@@ -93,7 +94,11 @@ func questionOf(options map[string]string) (query.Wish, error) {
 			}
 		}
 	}
-	return o.wish.asked(), nil
+	w := o.wish.asked()
+	if workspace.Exists(options["site"]) {
+		w.Site = options["site"]
+	}
+	return w, nil
 }
 
 // printAddress prints the address of the page, and how to reach it from elsewhere.

@@ -19,6 +19,20 @@ func TestQuestionOf(t *testing.T) {
 	if err != nil || w.Options.Deadline != 2*time.Hour.Seconds() || w.Options.MinEfficiency != 0.5 || w.Measure != "score" || w.Options.Target == nil || w.Options.Target.Value != 0.75 {
 		t.Errorf("%+v: %v", w, err)
 	}
+	// Prices that the looks had apply again, if their file still exists.
+	site := filepath.Join(t.TempDir(), "prices.toml")
+	if err := os.WriteFile(site, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := untilOptions{}
+	o.wish.wish.Options.Budget, o.wish.wish.Site = 5, site
+	asked := o.question()
+	if w, err = questionOf(asked); err != nil || w.Site != site || w.Options.Budget != 5 {
+		t.Errorf("%v: %+v, %v", asked, w, err)
+	}
+	if w, err = questionOf(map[string]string{"budget": "5", "site": site + ".gone"}); err != nil || w.Site != "" {
+		t.Errorf("a file that is gone: %+v, %v", w, err)
+	}
 	if _, err := questionOf(map[string]string{"rate": "many"}); err == nil {
 		t.Error("a rate of many is accepted")
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -75,6 +76,11 @@ func (o *untilOptions) question() map[string]string {
 	if len(list) == 0 {
 		return nil
 	}
+	if prices := q.deadline != 0 || q.wish.Options.Budget != 0; prices && q.wish.Site != "" {
+		if site, err := filepath.Abs(q.wish.Site); err == nil {
+			list["site"] = site
+		}
+	}
 	return list
 }
 
@@ -93,6 +99,12 @@ func (s *session) askAgain(c *cli.Context, question map[string]string) error {
 			return fmt.Errorf("looks.json: question.%s %q: %w", name, value, err)
 		}
 		text += " --" + name + " " + value
+	}
+	if site := question["site"]; !c.IsSet("site") && workspace.Exists(site) {
+		if err := c.Set("site", site); err != nil {
+			return err
+		}
+		text += " --site " + workspace.ShellQuote(workspace.Near(site))
 	}
 	s.note("question of the last look:%s", strings.ReplaceAll(text, "--spec true", "--spec"))
 	return nil

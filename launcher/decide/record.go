@@ -22,7 +22,8 @@ type Record struct {
 	// From has, by point ID, the first repeat number since counts were added next to an answer.
 	// From this repeat on, old and added counts run in the same blocks.
 	From map[string]int `json:"from,omitempty"`
-	// Question has the options of the command line that set the question, such as "deadline": "2h".
+	// Question has the options of the command line that set the question, such as "deadline": "2h", and
+	// with prices, the path of the site file that --site named.
 	Question map[string]string `json:"question,omitempty"`
 }
 

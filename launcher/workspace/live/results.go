@@ -143,7 +143,7 @@ func (s *Site) look(ctx context.Context, reader *query.Reader, e entry) (*decide
 		if w, err = s.options.Ask(record.Question); err != nil {
 			return nil, nil, err
 		}
-		w.Study, w.Site, w.Market = e.arg, s.options.Site, cost.OnDemand
+		w.Study, w.Site, w.Market = e.arg, cmp.Or(s.options.Site, w.Site), cost.OnDemand
 	}
 	outcome, err := reader.Look(ctx, w, record, 0)
 	return outcome, record.Looks, err

@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,6 +13,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/capacity"
 )
+
+// errNoRate is the error if no run of a study has found a rate, so that there is no curve.
+var errNoRate = errors.New("no run")
 
 // mostDemand is the largest valid --rate, in requests/s.
 const mostDemand = 1e9
@@ -87,7 +91,7 @@ func (r *Reader) Replicas(ctx context.Context, o Wish) (*Rated, error) {
 	case o.Limit != nil:
 		err = r.within(ctx, o, rated, price)
 	case len(a.Curves) == 0:
-		err = &workspace.Error{Err: fmt.Errorf("no run of study %q has found a largest rate within a limit", a.Study),
+		err = &workspace.Error{Err: fmt.Errorf("%w of study %q has found a largest rate within a limit", errNoRate, a.Study),
 			Hint: fmt.Sprintf("Runs search for one if the study sets workload.limit, such as limit = { p95 = \"50ms\" }. If it does, `scalebench scaling %s` says why they found none.", a.Study)}
 	default:
 		for _, c := range a.Curves {

@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -80,6 +81,10 @@ func (n *Needed) unmeasured(a sensitivity.Answer) string {
 // needed.
 func (r *Reader) replicasYet(ctx context.Context, o Wish) (*decide.Results, error) {
 	rated, err := r.Replicas(ctx, o)
+	if none := (*workspace.Error)(nil); errors.Is(err, errNoRate) && errors.As(err, &none) {
+		text := none.Error()
+		return &decide.Results{Answers: []decide.Answer{{Series: o.Study, Text: strings.ToUpper(text[:1]) + text[1:] + ". " + none.Hint, Caveat: "no run has found a rate"}}}, nil
+	}
 	if err != nil {
 		return nil, err
 	}

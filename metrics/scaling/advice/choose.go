@@ -192,6 +192,9 @@ func (s *study) byLimits(limits []limit, words []string) {
 	if r.Passed >= 0 && better(&s.Candidates[r.Passed], chosen) {
 		passed = &s.Candidates[r.Passed]
 	}
+	if chosen.Keeps == nil {
+		s.Probability = nil // of the decision, which took the median for the value
+	}
 	s.addCaveats(chosen, passed)
 	s.Provisional = s.Provisional || slices.ContainsFunc(s.Caveats, func(d decision.Caveat) bool { return d.Changes })
 	more, odds, use := "", "", "Use "
