@@ -14,6 +14,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/extract"
 	"github.com/scalebench/scalebench/metrics/report"
+	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
@@ -105,6 +106,9 @@ func runExtract(ctx context.Context, s *session, o extractOptions, file string) 
 			return err
 		}
 		contents, notes = append(contents, r), append(notes, r.Notes...)
+	}
+	if s.forPeople() && !s.verbose {
+		notes = slices.DeleteFunc(notes, func(n string) bool { return scaling.SeverityOf(n) == scaling.Remarkable })
 	}
 	if o.dry {
 		shown := report.ShownRows

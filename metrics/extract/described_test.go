@@ -41,7 +41,9 @@ func TestTextAroundANumber(t *testing.T) {
 		{"bw", "MB/s", `r (?P<value>[\d.]+)`, "r 900 MiB/s\n", 943718400, "", ""}, // 900 · 1,048,576
 		{"bw", "GiB/s", `r (?P<value>[\d.]+)`, "r 2 GB/s\n", 2147483648, "", ""},  // the user says that a GB is a GiB
 		{"throughput", "it/s", `: (?P<value>[\d.]+)`, "micro_batches/s: 8.0\n", 2048, "", "the log counts micro-batches for throughput"},
-		{"throughput", "img/s", `: (?P<value>[\d,.]+)`, "speed: 1,234.5\n", 1234.5, "", "commas in numbers like 1,234.5 are read as thousands separators"},
+		{"throughput", "img/s", `: (?P<value>[\d,.]+)`, "speed: 1,234.5\n", 1234.5, "", ""},
+		{"throughput", "img/s", `: (?P<value>[\d,.]+)`, "speed: 1,234\n", 1234, "", "commas in numbers like 1,234 are read as thousands separators"},
+		{"step_seconds", "s", `CPUs (?P<value>[\d.]+)`, "4 CPUs 0.05 s/step 0.29 days/ns\n", 0.05, "", ""},
 	} {
 		e, err := Patterns([]Pattern{{Name: c.name, Pattern: c.pattern, Unit: c.unit}})
 		if err != nil {

@@ -100,6 +100,11 @@ func readHeading(text string) heading {
 			}
 		}
 	}
+	if ofEach(list) {
+		for i := range h.dims {
+			h.dims[i].per = cmp.Or(h.dims[i].per, number.PerDevice)
+		}
+	}
 	// "tokens/step" is a quantity over something else than a time.
 	counted := len(over) > 1 && isCount(strings.Join(over[0], " "))
 	rated := counted || slices.ContainsFunc(over[1:], func(part []string) bool {
@@ -109,6 +114,15 @@ func readHeading(text string) heading {
 		h.said = strings.TrimSpace(text)
 	}
 	return h
+}
+
+// ofEach reports whether a name says that its numbers are of each device: "img/s each", "rank mean
+// img/s".
+func ofEach(list []string) bool {
+	has := func(words ...string) bool {
+		return slices.ContainsFunc(list, func(word string) bool { return slices.Contains(words, strings.ToLower(word)) })
+	}
+	return has("each") || has("mean", "avg", "average") && countsDevices(list[:min(2, len(list))])
 }
 
 // isScope reports whether a word names devices or nodes.

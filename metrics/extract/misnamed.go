@@ -14,14 +14,14 @@ import (
 // These patterns match names of columns that are computed from a figure and are not the figure.
 var (
 	spreadName = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:std|stdev|stddev|sd|sem|std_?err|stderr|variance|var|cv|iqr|deviation|uncertainty|ci ?\d*|confidence)(?:[^a-z]|$)`)
-	ratioName  = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:speed[-_ ]?up|relative|rel|normali[sz]ed|efficiency|ratio|scaling[-_ ]factor|improvement|gain|delta|diff|difference|change)(?:[^a-z]|$)|Δ`)
+	ratioName  = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:speed[-_ ]?up|relative|rel|normali[sz]ed|efficiency|ratio|scaling[-_ ]factor|improvement|gain|delta|diff|difference|change|vs|versus)(?:[^a-z]|$)|Δ`)
 	otherRun   = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:prev|previous)(?:[^a-z]|$)`)
 	ofOneUser  = regexp.MustCompile(`(?i)(?:per|/)[ _-]?(?:user|client|stream)s?(?:[^a-z]|$)`)
 	priceName  = regexp.MustCompile(`(?i)[$€£]|(?:^|[^a-z])(?:cost|price|usd|eur)(?:[^a-z]|$)`)
 	idealName  = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:ideal|linear|theoretical|expected|projected|extrapolated|predicted|target|goal|nominal)(?:[^a-z]|$)`)
-	logName    = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:log(?:2|10|e)?|ln) ?\(|(?:^|[^a-z])log(?:2|10)(?:[^a-z0-9]|$)|^(?:log|ln)[ _]`)
+	logName    = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:log(?:2|10|e)?|ln|lg|ld) ?\(|(?:^|[^a-z])log(?:2|10)(?:[^a-z0-9]|$)|^(?:log|ln)[ _]`)
 	// multiplied matches a factor: "k" and "x1000" in brackets, and "x1000" elsewhere.
-	multiplied = regexp.MustCompile(`[(\[{] ?(?:in )?(?:[x×*] ?)?([kKMG]|[tT]housands?|[mM]illions?|[bB]illions?|1[, ]?000(?:[, ]?000)*|1[eE][369]|10\^?[369³⁶⁹]) ?[)\]}]|(?:^|[ _])[x×*] ?(1[, ]?000(?:[, ]?000)*|1[eE][369]|10\^?[369³⁶⁹])(?:[ _]|$)`)
+	multiplied = regexp.MustCompile(`[(\[{] ?(?:in )?(?:[x×*] ?)?([kKMG]|(?i:thousands?|millions?|billions?|tsd|mio|mrd)|1[, ]?000(?:[, ]?000)*|1[eE][369]|10\^?[369³⁶⁹]) ?[)\]}]|(?:^|[ _])in ((?i:thousands?|millions?|billions?))(?:[ _]|$)|(?:^|[ _])[x×*] ?(1[, ]?000(?:[, ]?000)*|1[eE][369]|10\^?[369³⁶⁹])(?:[ _]|$)`)
 	// perSeveral matches a number of units after a division: "s/1000 iters", "sec_per_100_it".
 	perSeveral = regexp.MustCompile(`(?i)(?:/|(?:^|[^a-z])per)[ _]*(\d[\d,_]*)[ _]?([a-z]+)`)
 	// forSeveral matches a number of units of a time: "time for 100 steps", "(1000 img/s)".
@@ -36,8 +36,9 @@ func factored(name string) (rest string, factor float64) {
 		return name, 1
 	}
 	at := m[2:4]
-	if at[0] < 0 {
-		at = m[4:6]
+	for at[0] < 0 {
+		m = slices.Delete(m, 2, 4)
+		at = m[2:4]
 	}
 	text := strings.NewReplacer(",", "", " ", "", "^", "", "³", "3", "⁶", "6", "⁹", "9").Replace(name[at[0]:at[1]])
 	switch power, is := strings.CutPrefix(text, "10"); {

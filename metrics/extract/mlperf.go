@@ -442,7 +442,7 @@ func (m *mllogRun) evaluate() {
 	if late {
 		l.note("evaluations after run_stop (of checkpoints) have no training time; they are kept as figures")
 	}
-	if share && is != "accuracy" {
+	if share && !strings.HasSuffix(is, "accuracy") {
 		l.note("in MLPerf's %s, the accuracy is %s", m.benchmark, is)
 	}
 }

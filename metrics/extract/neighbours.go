@@ -14,13 +14,22 @@ import (
 var (
 	// 12 345 and 12'345, with other spaces and thousands separators
 	thousands = regexp.MustCompile("^(?:[\u00a0\u2009\u202f'’_]\\d|[\u00a0\u2009\u202f'’_ ]\\d{3}(?:\\D|$))")
-	power     = regexp.MustCompile(`^\s?(?:[x×*·]\s?10|\^)`)
+	// 01:02:03,500
+	thousandths = regexp.MustCompile(`^,\d{3}(?:\D|$)`)
+	power       = regexp.MustCompile(`^\s?(?:[x×*·]\s?10|\^)`)
 	// 5-7, 5..7, 5 to 7, 1/2
-	interval  = regexp.MustCompile(`^(?:[-–~/][\d.]|\.\.\.?\d|…\d| (?:–|to) \d)`)
-	spread    = regexp.MustCompile(`^\s?(?:±|\+/?-)\s?`)
-	daysOf    = regexp.MustCompile(`(?:\d+ ?d(?:ays?)?,? ?|\d-)$`)
-	perScope  = regexp.MustCompile(`(?i)^\s*[\[(]?\s*(?:per[ _-]|/ ?)([a-z]+)`)
-	inPhrase  = regexp.MustCompile(`(?i)(?:per|each|/)[ _-]?([a-z]+)`)
+	interval = regexp.MustCompile(`^(?:[-–~/][\d.]|\.\.\.?\d|…\d| (?:–|to) \d)`)
+	spread   = regexp.MustCompile(`^\s?(?:±|\+/?-)\s?`)
+	daysOf   = regexp.MustCompile(`(?:\d+ ?d(?:ays?)?,? ?|\d-)$`)
+	perScope = regexp.MustCompile(`(?i)^\s*[\[(]?\s*(?:per[ _-]|/ ?|(?:pro|par|je|por|on each|for each|each|every|on every)[ _-]|每[^a-z\s]{0,2} ?)([\pL]+)`)
+	lastPer  = regexp.MustCompile(`(?:/|per) ?(\pL+)$`)
+	inPhrase = regexp.MustCompile(`(?i)(?:per|each|/)[ _-]?([a-z]+)`)
+	// 500 img s⁻¹ GPU⁻¹
+	perPower = regexp.MustCompile(`(?i)([a-z]+) ?(?:⁻¹|\^\{?-1\b|\*\*-1\b)`)
+	// 500 img/s a GPU, on 1 GPU, @ 1 GPU
+	onOne = regexp.MustCompile(`(?i)^[\s(\[]*(?:@ ?1|on 1|on one|on a|an?) ?([a-z]+)`)
+	// (rank avg), mean over ranks
+	ofMean    = regexp.MustCompile(`(?i)^[^,;|\d]{0,20}\b((?:gpu|device|rank|worker)s?[- ](?:avg|mean|average)|(?:avg|mean|average)d? (?:of|over|across) (?:all )?(?:gpu|device|rank|worker|processe?)s?)\b`)
 	phraseOf  = regexp.MustCompile(`[\pL%/()\[\] ._-]*[=:]?\s*["']?$`)
 	totalOf   = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:total|aggregated?|global|overall|cluster|all (?:gpus|devices|ranks|workers))(?:[^a-z]|$)`)
 	onSeveral = regexp.MustCompile(`(?i) on \d+ (?:gpu|device|rank|worker|process)[a-z()]*\s*[=:]?\s*$`)
@@ -48,6 +57,9 @@ func (l *log) described(c *compiled, w *numberAt) {
 	base := ""
 	if c.known {
 		base = c.declared.Base
+	}
+	if _, factor := factored(key); factor != 1 && c.declared.IsRate() && w.Parsed.Scale == 1 {
+		fail("the text before %q states a factor in %q; let a group (?P<unit>…) match the unit, or the program print it next to the number", w.Number, w.shown())
 	}
 	what := ""
 	switch {
@@ -97,9 +109,11 @@ func (l *log) neighbours(c *compiled, text string, from int, r *number.Reading) 
 	}
 	whole := !strings.ContainsAny(r.Number, ".eE,") && len(strings.TrimLeft(r.Number, "+-")) <= 3
 	switch {
+	case r.Clock && thousandths.MatchString(rest):
+		failIf(partOf(text, from, end))
 	case r.Clock:
 		return
-	case whole && thousands.MatchString(rest) && rest[0] == ' ':
+	case whole && thousands.MatchString(rest) && rest[0] == ' ' && !c.joins(rest[1:]):
 		l.note("a space and three digits follow a number of %s and are not read: if the space separates thousands, print numbers without it", c.Name)
 	case whole && thousands.MatchString(rest):
 		fail("%q may be only part of a number in %q, with thousands separators; let the program print it without them", r.Number, shown(text, from, end))
@@ -115,12 +129,21 @@ func (l *log) neighbours(c *compiled, text string, from int, r *number.Reading) 
 	}
 }
 
+// joins reports whether the digits after a number and a space have the unit that belongs to it, as
+// in "1 234,5 img/s". Then the space separates thousands.
+func (c *compiled) joins(rest string) bool {
+	u, known := number.ParseUnit(unitAfter.FindStringSubmatch(rest)[1])
+	return known && c.known && u.Base != "" && u.Base == c.declared.Base
+}
+
+var unitAfter = regexp.MustCompile(`^(?:[\d.,]+ ?([A-Za-zµ/]*))?`)
+
 var (
 	// moreNumbers matches further numbers of a list, and what stands in brackets after a number.
 	moreNumbers = regexp.MustCompile(`^(?:(?: ?/ ?[-+]?\d[\d.]*)*(?: ?/ ?)|(?: ?, ?[-+]?\d[\d.]*)+(?: ?, ?))([-+]?\d[\d.]*.*)$`)
 	bracketed   = regexp.MustCompile(`^\s*(?:\[[^\]]*\]|\([^)]*\d[^)]*\))\s*([a-zA-Zµ%][a-zA-Zµ/ ]*)`)
-	inThousands = regexp.MustCompile(`(?i)^\s*[\[(]?(?:in )?(?:thousands?|millions?|billions?)(?:[^a-z]|$)`)
-	ofOneDevice = regexp.MustCompile(`(?i)(?:^|[^\pL\d])((?:single|one|1|each|each of \d+)[-_ ]?(?:gpu|device|rank|worker|card|process)s?|local)(?:[^\pL][^,;|]*)?$`)
+	inThousands = regexp.MustCompile(`(?i)^\s*[\[(]?(?:in )?(?:thousands?|millions?|billions?|tsd|mio|mln|mn|bn|mrd|lakhs?|crores?)(?:[^a-z]|$)|^ ?[千万億亿]`)
+	ofOneDevice = regexp.MustCompile(`(?i)(?:^|[^\pL\d])((?:single|one|1|each|each of \d+|this)[-_ ]?(?:gpu|device|rank|worker|card|process)s?|local|my)(?:[^\pL][^,;|]*)?$`)
 	timesDevice = regexp.MustCompile(`(?i)^[^,;|\d]{0,20}[x×*] ?\d+ ?(?:gpu|device|rank|worker|card|process)`)
 )
 
@@ -166,6 +189,8 @@ func (l *log) scope(c *compiled, r number.Reading, before, rest string) {
 	}
 	if m := perScope.FindStringSubmatch(rest); m != nil {
 		said = m[1]
+	} else if m := lastPer.FindStringSubmatch(r.Unit); m != nil && !r.Known {
+		said = m[1]
 	}
 	for _, m := range inPhrase.FindAllStringSubmatch(phraseOf.FindString(before), -1) {
 		if kind := number.Kind(m[1]); kind == number.PerDevice || kind == number.PerNode {
@@ -173,8 +198,19 @@ func (l *log) scope(c *compiled, r number.Reading, before, rest string) {
 		}
 	}
 	failScope(c.Name, number.Kind(said), "per "+said)
+	if said != "" && number.Kind(said) == "" && number.TimeUnit(said) == 0 && !ofLog[strings.ToLower(said)] {
+		fail("the log has %s per %q, and it is unclear how many there are: let the program print the rate of all, or end the expression with the text after the number", c.Name, said)
+	}
 	if l.o.Workers == 1 {
 		return
+	}
+	for _, one := range []*regexp.Regexp{perPower, onOne} {
+		for _, m := range one.FindAllStringSubmatch(rest[:min(len(rest), around)], -1) {
+			failScope(c.Name, number.Kind(m[1]), strings.TrimSpace(m[0]))
+		}
+	}
+	if m := ofMean.FindStringSubmatch(rest); m != nil {
+		failScope(c.Name, number.PerDevice, m[1])
 	}
 	if m := ofOneDevice.FindStringSubmatch(before[max(0, len(before)-around):]); m != nil {
 		failScope(c.Name, number.PerDevice, m[1])
@@ -183,6 +219,9 @@ func (l *log) scope(c *compiled, r number.Reading, before, rest string) {
 		failScope(c.Name, number.PerDevice, strings.TrimSpace(m))
 	}
 }
+
+// ofLog are words after "per" that do not divide a rate: "img/s (per interval)".
+var ofLog = map[string]bool{"run": true, "interval": true, "window": true, "log": true, "line": true}
 
 // shortRate matches abbreviations of rates that some programs print for one device and others for
 // all of them.
@@ -250,6 +289,9 @@ func (c *compiled) keyUnit(ln line, before string) (u number.Unit, text string, 
 		return u, name, ok
 	}
 	name := strings.TrimSpace(strings.TrimRight(phraseOf.FindString(before), " =:\"'"))
+	if u, ok := number.ParseUnit(name[strings.LastIndexByte(name, ' ')+1:]); ok && u.Inverse && c.declared.IsRate() { // sec/kimg 4.0
+		return u, name, true
+	}
 	h := headingOf(name)
 	if len(h.dims) != 1 || h.dims[0].steps || h.dims[0].base == anyBase || h.dims[0].base != c.declared.Base || !strings.HasSuffix(h.dims[0].base, "/s") {
 		return u, text, ok

@@ -163,7 +163,7 @@ func (s *survey) parts() {
 		case o.role == rolePart && s.differWithin(o):
 			s.refuse("rows differ only in column %s (%s), so they are parts of one run and not repeats; write --sum %s to add up their rates, or %s to keep them apart",
 				clip(o.name), some(o.values), shellQuoted(o.name), labelled(o.name))
-		case (o.role == roleStatistic || !o.numeric && s.allSummarise(o)) && s.differWithin(o):
+		case !(s.epochs && o.numeric) && (o.role == roleStatistic || !o.numeric && s.allSummarise(o)) && s.differWithin(o):
 			s.refuse("rows differ only in column %s (%s), so they are statistics of the same runs and not repeats; write %s to keep them apart, or delete all but one of each",
 				clip(o.name), some(o.values), labelled(o.name))
 		}

@@ -178,6 +178,7 @@ func (l *log) matches(c *compiled, all []match) {
 		l.note("several ranks write %s; only rank %s is read", c.Name, all[0].source)
 	}
 	all = bySource[all[0].source]
+	l.ofOneRank(c, all)
 	if c.Name == "accuracy" && c.Per == "epoch" {
 		l.accuracies(c, all)
 		return

@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -43,6 +44,20 @@ func (l *log) copies(c *compiled, bySource map[string][]match) {
 		remedy = "write of = \"rank\" to add them up"
 	}
 	l.fail(0, "ranks print different values of %s (%g on rank %s, %g on rank %s), so none is the run's: %s", c.Name, low, at, high, to, remedy)
+}
+
+// ofOneRank adds a note if only one rank states a rate, and the log does not say of which ranks.
+func (l *log) ofOneRank(c *compiled, all []match) {
+	rank := cmp.Or(all[0].source, all[0].rank)
+	if !c.ofAll() || c.ofRun || c.unit.steps || l.o.Workers < 2 || rank == "" {
+		return
+	}
+	for _, m := range all {
+		if m.total || cmp.Or(m.source, m.rank) != rank {
+			return
+		}
+	}
+	l.note("only rank %s states %s, and nothing says whether it is its own or that of all %d workers, as which it is read: set of = \"rank\" or of = \"run\"", rank, c.Name, l.o.Workers)
 }
 
 // unlabelled adds a note if each step seems to be printed by several ranks without a prefix: the

@@ -20,6 +20,7 @@ type match struct {
 	place          string // the text before the number, as the function place returns it
 	rank           string // rank that the text before the number names; "" for none
 	step           uint64 // digest of the text before the number if it has digits, without times of day; else 0
+	total          bool   // the text around the number says total, global, ...
 	summary        bool   // the text before the number says best, final, ...
 }
 
@@ -106,6 +107,7 @@ func (l *log) match(c *compiled, ln line) (one match, ok bool) {
 	if before := clockText.ReplaceAllString(ln.text[:max(0, m[2*c.value])], ""); c.Per == "step" && strings.ContainsAny(before, "0123456789") {
 		one.step = maphash.String(stepSeed, before)
 	}
+	one.total = totalOf.MatchString(ln.text[max(0, m[2*c.value]-around):min(len(ln.text), m[2*c.value]+around)])
 	one.summary = summary.MatchString(ln.text[:max(0, m[2*c.value])])
 	if err := try(func() { one.v.Number = l.quantity(c, ln, m) }); err != nil {
 		l.fail(ln.number, "%w (the value of pattern %s)", err, c.Name)

@@ -6,13 +6,14 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
 // These patterns match the text around a group that matched only part of a number: 123 of 123.45,
 // 45 of 123.45, 1 of 1,234, 5 of 5e3, 5 of -5.
 var (
-	goesOn    = regexp.MustCompile(`^(?:[0-9]|\.[0-9]|[eE][-+]?[0-9])`)
+	goesOn    = regexp.MustCompile(`^(?:[0-9]|\.[0-9]|[eE][-+]?[0-9]|:[0-9]{2}:)`)
 	commas    = regexp.MustCompile(`^,[0-9]+(?:[^0-9.,]|\.[0-9]|$)`)
 	fewDigits = regexp.MustCompile(`^[-+]?[0-9]{1,3}$`)
 	beganBy   = regexp.MustCompile(`(?:[0-9]|[0-9][.,]|[0-9][eE][-+]?|(?:^|[^\pL\pN)\]])[-−])$`)
@@ -115,7 +116,8 @@ func (c *compiled) plainly(w *numberAt) bool {
 
 // withUnit returns a number converted from the unit in its group or next to it.
 func (l *log) withUnit(c *compiled, w *numberAt, m []int) float64 {
-	if w.Grouped && !c.grouped {
+	// 1,234 may have a decimal comma; 1,234.5 and 1,234,567 may not.
+	if w.Grouped && !c.grouped && strings.Count(w.Number, ",") == 1 && !strings.Contains(w.Number, ".") {
 		c.grouped = true
 		l.note("commas in numbers like %s are read as thousands separators", w.Number)
 	}
@@ -193,9 +195,35 @@ func (l *log) converted(c *compiled, r number.Reading, ln line, before string) f
 		}
 	}
 	if !keyed || own.Bare {
+		if !says {
+			c.nanoseconds(r, ln, before)
+		}
 		return x
 	}
 	return l.byName(c, x, own, name)
+}
+
+// jsonMember matches the text before the value of a member of a JSON object.
+var jsonMember = regexp.MustCompile(`"\s*:\s*$`)
+
+// longest is the longest time in seconds, other than of a whole run, that is not taken to be in ns.
+const longest = 1e6
+
+// nanoseconds fails if a number without a unit in a JSON file is likely to be in nanoseconds, as all
+// times in vegeta's reports are, and the pattern has another unit.
+func (c *compiled) nanoseconds(r number.Reading, ln line, before string) {
+	if d := c.declared; d.Base != "s" || d.Inverse || d.Scale < 1e-8 || strings.Contains(r.Number, ".") || !jsonMember.MatchString(before) {
+		return
+	}
+	vegeta := strings.Contains(ln.text, `"latencies"`) && strings.Contains(ln.text, `"bytes_in"`)
+	if vegeta || r.Value*c.declared.Scale >= longest && !c.wholeRun() {
+		fail("%s has no unit in the log, and vegeta and others write times in JSON in ns: write unit = \"ns\", or let the program print the unit", c.Name)
+	}
+}
+
+// wholeRun reports whether the figure is the time of a whole training.
+func (c *compiled) wholeRun() bool {
+	return c.Name == metrics.FigureTrainSeconds || c.Name == "elapsed"
 }
 
 // inUnknown converts a number if the pattern's unit is one that the program does not know.
@@ -221,6 +249,8 @@ func (c *compiled) inDeclared(r number.Reading) float64 {
 	case ok:
 		return y
 	case d.Inverse && u.Base == "s" && !u.Inverse: // step time: 250 ms
+		return r.Value * u.Scale / d.Scale
+	case u.Inverse && u.Base == "steps/s" && d.Base == "s" && c.Name == stepSeconds: // 0.05 s/step
 		return r.Value * u.Scale / d.Scale
 	case r.Attached || u.IsRate() || u.Scale != 1 || u.Base == "s":
 		fail("the log has %s in %s, but its unit is given as %q: write unit = %q, or another pattern", c.Name, r.Unit, c.Unit, r.Unit)

@@ -39,7 +39,7 @@ var samples = []sample{
 		notes: []string{"area under the ROC curve", "tracked_stats"}},
 	{file: "mlperf-rgat.log", format: "mlperf",
 		want:  []string{"76 throughput ", "79 train_seconds ", "accuracy 0.6792228817939758 at "},
-		notes: []string{"classification accuracy"}},
+		notes: []string{"tracked_stats"}},
 	{file: "mlperf-llama2.log", format: "mlperf",
 		want:  []string{"eval_accuracy 0.9391088485717773", "eval_accuracy 0.9321259260177612"},
 		notes: []string{"is not an accuracy"}},

@@ -213,10 +213,14 @@ func (s *survey) growing(rows []surveyed, times string) bool {
 	return false
 }
 
+// accuracyName matches the names of columns that can only be accuracies. They may fall, as those of
+// a model that overfits do.
+var accuracyName = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:acc|accuracy|top[-_ ]?[15])(?:[^a-z]|$)`)
+
 // falling refuses a table if an accuracy falls in every run, as a loss would.
 func (s *survey) falling() {
 	i := slices.Index(s.figures, "accuracy")
-	if i < 0 || s.reads["accuracy"].sure {
+	if i < 0 || s.reads["accuracy"].sure || accuracyName.MatchString(s.reads["accuracy"].Name) {
 		return
 	}
 	runs, from, to := 0, 0.0, 0.0

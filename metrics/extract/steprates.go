@@ -113,12 +113,10 @@ func (s *stepLog) deviceTokens() {
 		l.note("%s needs the number of devices, which the log does not say: give --workers", tokensPerSecond)
 		return
 	}
-	taken := ""
 	if l.res.Workers == 0 {
-		taken = ", for which the workers are taken"
+		l.note("%s is a device's rate times the workers, each of which is taken to be one device", tokensPerSecond)
 	}
-	l.note("%s is a device's rate times the number of devices%s, not a measured aggregate", tokensPerSecond, taken)
-	l.reduce(s.timed(metrics.Figure{Name: tokensPerSecond, Unit: "tokens/s", Better: "higher", Reduce: "median", Note: "a device's rate times the number of devices"}), s.scale[tokensPerGPU]*n, each)
+	l.reduce(s.timed(metrics.Figure{Name: tokensPerSecond, Unit: "tokens/s", Better: "higher", Reduce: "median", Note: "a device's rate times the number of devices, not a measured aggregate"}), s.scale[tokensPerGPU]*n, each)
 }
 
 // stepTokensRate adds the tokens/s of all devices and of one device, computed from the tokens per

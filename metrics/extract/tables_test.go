@@ -113,6 +113,8 @@ func TestRowsAreEpochs(t *testing.T) {
 		{"the rate of one epoch", "epoch,r\n1,10\n", []string{"epoch=epoch", "throughput=r:samples/s"}, []string{"throughput 10"}, ""},
 		{"no rate at all", "epoch,r\n1,0\n", []string{"epoch=epoch", "throughput=r:samples/s"}, nil, "a throughput of 0"},
 		{"a negative rate", "epoch,r\n1,-5\n", []string{"epoch=epoch", "throughput=r:samples/s"}, nil, "throughput is -5; want 0 or more"},
+		{"an accuracy of a model that overfits", "epoch,val_acc\n1,0.9\n2,0.8\n3,0.7\n", []string{"epoch=epoch", "accuracy=val_acc"}, []string{"acc 0.9 at 0, acc 0.8 at 0, acc 0.7 at 0"}, ""},
+		{"a measure named like a percentile", "epoch,s,metrics/mAP50(B)\n1,24.5,0.63\n2,49,0.66\n", []string{"epoch=epoch", "elapsed=s:s"}, []string{"train_seconds 49"}, ""},
 		{"an accuracy that falls", "epoch,val\n1,0.9\n2,0.8\n3,0.7\n", []string{"epoch=epoch", "accuracy=val"}, nil, "falls over the epochs of every run (from 0.9 to 0.7"},
 		{"and recovers", "epoch,val\n1,0.9\n2,0.8\n3,0.9\n", []string{"epoch=epoch", "accuracy=val"}, []string{"acc 0.9 at 0, acc 0.8 at 0, acc 0.9 at 0"}, ""},
 		{"over two epochs", "epoch,val\n1,0.9\n2,0.8\n", []string{"epoch=epoch", "accuracy=val"}, []string{"acc 0.9 at 0, acc 0.8 at 0"}, ""},

@@ -69,7 +69,7 @@ func TestTitanVariants(t *testing.T) {
 		{name: "as it is", text: mesh + three("5,000"), want: right},
 		{name: "without commas", text: mesh + three("5000"), want: right},
 		{name: "in thousands", text: mesh + three("5.0K"), refused: "5.0K"},
-		{name: "workers of the user", text: three("5,000"), o: Options{Workers: 8}, want: right, says: "for which the workers are taken"},
+		{name: "workers of the user", text: three("5,000"), o: Options{Workers: 8}, want: right, says: "each of which is taken to be one device"},
 		{name: "no devices", text: three("5,000"), want: right[:1], never: []string{" tokens_per_second "}, says: "give --workers"},
 		{name: "two meshes", text: mesh + three("5,000") + strings.ReplaceAll(mesh, "[8]", "[4]") + strings.ReplaceAll(line(30, "5,000")+line(40, "5,000"), "10:00", "11:00"), want: []string{" tokens_per_second 20000 "}, says: "on 8 and then on 4 devices"},
 		{name: "hosts as workers", text: mesh + three("5,000"), o: Options{Workers: 1}, want: right, says: "the log reports 8 ranks, the run has 1 worker"},

@@ -27,14 +27,16 @@ type Reading struct {
 var (
 	plain = regexp.MustCompile(`^[-+]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?`)
 	group = regexp.MustCompile(`^[-+]?\d{1,3}(?:,\d{3})+(?:\.\d+)?(?:[eE][-+]?\d+)?`)
-	// 1 day, 0:01:02 and 1-00:01:02, 3:25, 0:01:02.5
-	clock = regexp.MustCompile(`^(?:(\d+)(?:-| days?,? ))?(\d+):(\d\d)(?::(\d\d(?:\.\d+)?))?`)
-	// 1h02m, 4m05s, 1d 2h 3m 4.5s, 3 minutes and 20 seconds
-	spoken = regexp.MustCompile(`^(?:(\d+) ?(?:days?|d),? ?(?:and )?)?(?:(\d+) ?(?:hours?|hrs?|h),? ?(?:and )?)?(?:(\d+) ?(?:minutes?|mins?|m),? ?(?:and )?)?(?:(\d+(?:\.\d+)?) ?(?:seconds?|secs?|s))?`)
+	// 1 day, 0:01:02 and 1-00:01:02 and 1d 00:01:02, 3:25, 0:01:02.5
+	clock = regexp.MustCompile(`^(?:(\d+)(?:-| ?d(?:ays?)?,? ))?(\d+):(\d\d)(?::(\d\d(?:\.\d+)?))?`)
+	// 1h02m, 4m05s, 1d 2h 3m 4.5s, 3 minutes and 20 seconds, 1 Std. 2 Min.
+	spoken = regexp.MustCompile(`^(?:(\d+) ?(?:days?|d|Tage?|jours?),? ?(?:and )?)?(?:(\d+) ?(?:hours?|hrs?|h|Std\.?|Stunden?|heures?|horas?),? ?(?:and )?)?(?:(\d+) ?(?:minutes?|mins?|m|Min\.?|Minuten|minutos?),? ?(?:and )?)?(?:(\d+(?:\.\d+)?) ?(?:seconds?|secs?|s|Sek\.?|Sekunden?|secondes?|segundos?))?`)
 	after  = regexp.MustCompile(`^[ \t]{0,2}[\[(]?[ \t]?((?:[kKMGTP] )?(?:%|/ ?[A-Za-zµμ]+|[A-Za-zµμ]+)(?:(?: ?/ ?| per )[A-Za-zµμ]+){0,2})`)
 	keyed  = regexp.MustCompile(`^\s*[=:]\s*[-+]?\.?\d`)
 	next   = regexp.MustCompile(`^\s+[-+]?\.?\d`)
 	wordly = regexp.MustCompile(`[A-Za-zµμ0-9_]$`)
+	// more matches a denominator that no unit has, such as "/tile"
+	more = regexp.MustCompile(`^ ?(?:/|per )[ ]?\pL`)
 )
 
 // ambiguous reports whether a unit, separated from the number by a space, may also be
@@ -90,6 +92,10 @@ func (r *Reading) unit(rest string) {
 		}
 		following := rest[m[2]+len(short):]
 		if wordFollows(following) { // 5s_total
+			break
+		}
+		if u.Base != "" && u.Base != "s" && more.MatchString(following) { // img/epoch
+			r.Attached = true
 			break
 		}
 		if !r.Attached && (keyed.MatchString(following) || ambiguous(short, u) && next.MatchString(following)) {

@@ -16,6 +16,7 @@ import (
 var (
 	joinedPer = regexp.MustCompile(`([a-z])Per([A-Z])`)
 	lowerPer  = regexp.MustCompile(`(?i)([a-z])per(sec|secs|second|min|minute|hour|step|iter|gpu|device|node|worker|rank)s?\b`)
+	perPower  = regexp.MustCompile(`([\p{L}µ]+) ?(?:⁻¹|\^\{?-1\}?)`)
 	wordOrDiv = regexp.MustCompile(`[\p{L}µ]+|%|/`)
 	unitText  = regexp.MustCompile(`^[\p{L}µ%/\s_-]+$`)
 )
@@ -23,6 +24,7 @@ var (
 // Words returns the words and division signs of a unit or a name. "img_per_sec" gives
 // the same as "img/sec".
 func Words(text string) []string {
+	text = perPower.ReplaceAllString(text, "/$1") // img s⁻¹
 	text = joinedPer.ReplaceAllString(text, "$1 per $2")
 	text = lowerPer.ReplaceAllString(text, "$1 per $2")
 	var list []string

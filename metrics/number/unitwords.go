@@ -15,22 +15,24 @@ var (
 		"min": 60, "mins": 60, "minute": 60, "minutes": 60,
 		"h": 3600, "hr": 3600, "hrs": 3600, "hour": 3600, "hours": 3600,
 		"d": 86400, "day": 86400, "days": 86400,
+		"sekunde": 1, "sekunden": 1, "seconde": 1, "secondes": 1, "segundo": 1, "segundos": 1, "minuten": 60, "minuto": 60, "minutos": 60,
+		"stunde": 3600, "stunden": 3600, "heure": 3600, "heures": 3600, "hora": 3600, "horas": 3600, "tag": 86400, "tage": 86400, "jour": 86400, "jours": 86400,
 	}
 	// kinds maps words to the quantity, scope or share that they name.
 	kinds = wordKinds(map[string]string{
-		"samples":  "sample samples img imgs image images example examples ex seq seqs sequence sequences record records item items frame frames sentence sentences utterance utterances video videos clip clips",
+		"samples":  "sample samples img imgs image images example examples ex seq seqs sequence sequences record records item items frame frames bild bilder sentence sentences utterance utterances video videos clip clips",
 		"tokens":   "tok toks token tokens",
 		"requests": "req reqs request requests query queries inference inferences infer infers answer answers response responses",
 		"steps":    "it its iter iters iteration iterations step steps batch batches minibatch minibatches update updates",
 		"epochs":   "epoch epochs",
-		PerDevice:  "gpu gpus device devices dev worker workers rank ranks card cards chip chips accelerator accelerators tpu tpus npu npus hpu hpus gcd gcds core cores process processes proc procs replica replicas xpu",
-		PerNode:    "node nodes host hosts machine machines server servers instance instances box boxes",
+		PerDevice:  "gpu gpus device devices dev worker workers rank ranks card cards chip chips accelerator accelerators tpu tpus npu npus hpu hpus gcd gcds core cores process processes proc procs replica replicas xpu tile tiles karte karten carte cartes",
+		PerNode:    "node nodes host hosts machine machines server servers instance instances box boxes knoten nodo nodos",
 		share:      "% pct percent percentage share fraction ratio x",
 	})
 	prefixes = map[string]float64{"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 	binaries = map[string]float64{"Ki": 1 << 10, "ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40, "Pi": 1 << 50}
 	// spelled maps prefixes in words to their factors; a quantity must follow them.
-	spelled = map[string]float64{"kilo": 1e3, "thousand": 1e3, "thousands": 1e3, "mega": 1e6, "million": 1e6, "millions": 1e6, "giga": 1e9, "billion": 1e9, "billions": 1e9, "tera": 1e12, "peta": 1e15}
+	spelled = map[string]float64{"tsd": 1e3, "mio": 1e6, "mln": 1e6, "mrd": 1e9, "kilo": 1e3, "thousand": 1e3, "thousands": 1e3, "mega": 1e6, "million": 1e6, "millions": 1e6, "giga": 1e9, "billion": 1e9, "billions": 1e9, "tera": 1e12, "peta": 1e15}
 	// initials expands abbreviated rates. The quantity of an ambiguous one is unknown
 	// ("?"): ips may count images, items, inferences or iterations.
 	initials = map[string]string{"tps": "tokens/s", "tgs": "tokens/s/gpu", "fps": "frames/s", "rps": "requests/s", "qps": "requests/s", "ips": "?/s", "sps": "?/s", "wps": "?/s"}

@@ -45,13 +45,17 @@ var severities = []struct {
 	{regexp.MustCompile(`\breports? a world size of `), Decisive},
 	{regexp.MustCompile(`^(?:worker_batch|global_batch|learning_rate|workers_per_node) differs between runs`), Decisive},
 	{regexp.MustCompile(` ran on whole nodes, .+ on nodes that other jobs may share `), Decisive},
+	{regexp.MustCompile(`^only rank \S+ states `), Decisive},
 	{unread, Decisive},
 
 	{regexp.MustCompile(`^no base: |^no worker count has |^to count throughput in |^if they do the same work at each worker count|^.scalebench advise -m \S+ recommends by `), Baseless},
 
 	{regexp.MustCompile(`^the base is one worker, which exchanges no gradients`), Remarkable},
+	// These say how a log's figures were made, and nothing was left out of them.
+	{regexp.MustCompile(`^\w+ is stated by a log, not measured here.* not a measured aggregate`), Minor},
+	{regexp.MustCompile(`^\w+ is stated by a log, not measured here|^losses are timed by |^in MLPerf's \S+, the accuracy is |^times count from the event file's first `), Remarkable},
+	{regexp.MustCompile(`^accuracy is from the tag |^rows differ in \w+: the coordinate |^LoadGen's (?:Server|SingleStream): |^wrk2 sends at a constant rate`), Remarkable},
 
-	{regexp.MustCompile(`^throughput is stated by a log, not measured here`), Minor},
 	{regexp.MustCompile(`^runs do not record `), Minor},
 	{regexp.MustCompile(`^initialisation was not recorded`), Minor},
 	{regexp.MustCompile(`^the runs do not record whether scaling is weak or strong`), Minor},
@@ -60,8 +64,8 @@ var severities = []struct {
 	{regexp.MustCompile(`^left out \d+ runs?: a later attempt `), Minor},
 }
 
-// severityOf returns the severity of a warning, given its text without series and positions.
-func severityOf(text string) Severity {
+// SeverityOf returns the severity of a warning, given its text without series and positions.
+func SeverityOf(text string) Severity {
 	for _, s := range severities {
 		if s.pattern.MatchString(text) {
 			return s.of
@@ -75,7 +79,7 @@ func (r Remark) Severity() Severity {
 	if r.Chance {
 		return Remarkable
 	}
-	return severityOf(r.Text)
+	return SeverityOf(r.Text)
 }
 
 // unsteady matches the warnings about a run whose speed changed. The group is the percentage.

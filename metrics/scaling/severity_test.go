@@ -23,11 +23,13 @@ func TestSeverity(t *testing.T) {
 		"drift: throughput rose by 28.0 % from the first to the second half":                 Serious,
 		"2 of 4 runs left out of the throughput: no steady state":                            Serious,
 		"a text that no pattern knows":                                                       Serious,
-		"throughput is stated by a log, not measured here: the median of 3 values":           Minor,
+		"throughput is stated by a log, not measured here: the median of 3 values":           Remarkable,
+		"end_to_end is stated by a log, not measured here: x, not a measured aggregate; y":   Minor,
+		"losses are timed by the times of day, from the first line":                          Remarkable,
 		"initialisation was not recorded; times and costs exclude it":                        Minor,
 		"the base is one worker, which exchanges no gradients: efficiency includes the cost": Remarkable,
 	} {
-		if got := severityOf(text); got != want {
+		if got := SeverityOf(text); got != want {
 			t.Errorf("%q has severity %d, want %d", text, got, want)
 		}
 	}

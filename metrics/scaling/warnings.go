@@ -208,10 +208,10 @@ func (an *analysis) scalingWarnings(c *Curve, s *series) []string {
 	var list []string
 	rates := trains(s.runs) && c.Measured(an.asked()) && (an.of.Name == "" && an.asksThroughput() || an.of.RatesSamples())
 	exchanges := slices.ContainsFunc(s.runs, func(o *Observation) bool { return measure.KindOf(o.Kind).Exchanges != "" })
-	if rates && exchanges && c.Scaling != "weak" && c.Scaling != "strong" {
+	if rates && exchanges && len(c.Points) > 1 && c.Scaling != "weak" && c.Scaling != "strong" {
 		list = append(list, "the runs do not record whether scaling is weak or strong")
 	}
-	if rates && exchanges && c.Base != nil && c.Base.Workers == 1 {
+	if rates && exchanges && len(c.Points) > 1 && c.Base != nil && c.Base.Workers == 1 {
 		list = append(list, "the base is one worker, which exchanges no gradients: efficiency includes the whole cost of going distributed")
 	}
 	return list
