@@ -177,7 +177,7 @@ func TestTablesThatMislead(t *testing.T) {
 		{name: "s/it", args: w + "throughput=s/it", csv: "gpus,s/it\n1,0.5\n2,0.25\n", refused: "--worker-batch N", follow: 1, then: []string{"1 step_seconds 0.5", "2 step_seconds 0.25"}},
 		{name: "ms/step with the batch", args: w + "throughput=ms/step|--worker-batch|32", csv: "gpus,ms/step\n1,500\n2,625\n", runs: []string{"1 throughput 64", "2 throughput 102.4"}},
 		{name: "step time as training time", args: w + "train_seconds=step time", csv: "gpus,step time\n1,0.5\n2,0.3\n", refused: "is the time of one of the steps", follow: 0, then: []string{"1 step_seconds 0.5", "2 step_seconds 0.3"}},
-		{name: "an unknown quantity", args: w + "throughput=Bilder/s", csv: "gpus,Bilder/s\n1,10\n2,19\n", refused: "which is not a known unit", follow: 0, then: []string{"1 throughput 10", "2 throughput 19"}},
+		{name: "an unknown quantity", args: w + "throughput=Zettel/s", csv: "gpus,Zettel/s\n1,10\n2,19\n", refused: "which is not a known unit", follow: 0, then: []string{"1 throughput 10", "2 throughput 19"}},
 		{name: "images per minute", args: w + "throughput=images per minute", csv: "gpus,images per minute\n1,600\n2,1140\n", runs: []string{"1 throughput 10", "2 throughput 19"}},
 		{name: "s and ms in one column", args: w + "train_seconds=time", csv: "gpus,time\n1,120.5\n2,61.2\n4,31800\n", refused: "are these in one unit?"},
 		{name: "s and ms among repeats", args: w + "train_seconds=time", csv: "gpus,time\n1,120.5\n1,121700\n2,61.2\n", refused: "are these in one unit?"},

@@ -35,12 +35,13 @@ func TestHeadings(t *testing.T) {
 		"time (ms)": {"s", 1e-3, ""}, "elapsed_ms": {"s", 1e-3, ""}, "Milliseconds": {"s", 1e-3, ""}, "hours": {"s", 3600, ""}, "time (h)": {"s", 3600, ""},
 		"time [min]": {"s", 60, ""}, "p95_us": {"s", 1e-6, ""}, "rate[ms]": {"s", 1e-3, ""}, "step time (s)": {"s", 1, ""}, "step_ms": {"s", 1e-3, ""}, "time (s)": {"s", 1, ""},
 		"seconds per epoch": {"s", 1, ""}, "train/step_ms": {"s", 1e-3, ""}, "s": {"s", 1, ""},
+		"img s⁻¹ GPU⁻¹": {"samples/s", 1, number.PerDevice}, "img/s each": {"samples/s", 1, number.PerDevice}, "rank mean img/s": {"samples/s", 1, number.PerDevice},
 		"it/s": {"samples/s+steps", 1, ""}, "steps_per_sec": {"samples/s+steps", 1, ""}, "s/it": {"samples/s+each", 1, ""}, "ms/step": {"samples/s+each", 1e-3, ""},
 		"sec per iteration": {"samples/s+each", 1, ""}, "steps/s/GPU": {"samples/s+steps", 1, number.PerDevice},
 		"GPU-hours": {"device-seconds", 3600, ""}, "node hours": {"node-seconds", 3600, ""},
 		"top1 %": {"", 0.01, ""}, "acc_pct": {"", 0.01, ""}, "failed (%)": {"", 0.01, ""}, "MFU (%)": {"", 0.01, ""}, "accuracy [percent]": {"", 0.01, ""},
 		// They look like units but are unknown.
-		"Bilder/s": {"", 0, ""}, "Durchsatz (Bilder/s)": {"", 0, ""}, "ips": {"", 0, ""}, "words/s/GPU": {"", 0, ""}, "proteins per second": {"", 0, ""},
+		"Zettel/s": {"", 0, ""}, "Durchsatz (Zettel/s)": {"", 0, ""}, "ips": {"", 0, ""}, "words/s/GPU": {"", 0, ""}, "proteins per second": {"", 0, ""},
 	} {
 		h := headingOf(name)
 		got := struct {

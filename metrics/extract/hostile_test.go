@@ -48,7 +48,7 @@ func TestRareForms(t *testing.T) {
 		{rate, "rate: 1.5 Mio img/s", 0, "in thousands or more"},
 		{rate, "rate: 1 234,5 img/s", 0, "thousands separators"},
 		{rate, "rate: 120 img/s", 120, ""},
-		{Pattern{Name: "throughput", Pattern: `sec/kimg (?P<value>[\d.]+)`, Unit: "img/s"}, "tick 1 sec/kimg 4.0", 250, ""},
+		{Pattern{Name: "throughput", Pattern: `sec/kimg (?P<value>[\d.]+)`, Unit: "img/s"}, "tick 1 sec/kimg 4.0", 250, "read in sec/kimg"},
 		{rate, "[rank 0] rate: 500 img/s", 500, "only rank 0 states throughput"},
 		{rate, "0: rate: 500 img/s", 500, "only rank 0 states throughput"},
 		{rate, "0: total rate: 500 img/s", 500, ""},
