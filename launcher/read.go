@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics"
 )
 
@@ -84,16 +85,57 @@ func Attempts(folder rundir.Study) ([]*Attempt, error) { return Refresh(folder, 
 
 // Refresh is Attempts with the result of an earlier read: attempts that had ended are not read again.
 func Refresh(folder rundir.Study, before []*Attempt) ([]*Attempt, error) {
-	return refresh(folder, before, nil, nil)
+	return refresh(folder, before, func(rundir.Attempt, *sealer) bool { return false })
 }
 
-// Underway is Refresh for studies whose attempts need too much memory together: each attempt that has ended goes to
-// ended when it is read, and into the list only if ended returns false. Those that known reports are not read.
-func Underway(folder rundir.Study, before []*Attempt, known func(rundir.Folder) bool, ended func(*Attempt) bool) ([]*Attempt, error) {
-	return refresh(folder, before, known, ended)
+// Underway is Refresh for studies with very many runs: it returns the attempts that have not ended. ended gets the
+// states of the others, of which little is read, unless known reports them.
+func Underway(folder rundir.Study, before []*Attempt, known func(rundir.Folder) bool, ended func(State)) ([]*Attempt, error) {
+	points := map[string]study.Point{}
+	return refresh(folder, before, func(e rundir.Attempt, seals *sealer) bool {
+		if known(e.Run) {
+			return true
+		}
+		state, ok := endState(e, points, seals)
+		if ok {
+			ended(state)
+		}
+		return ok
+	})
 }
 
-func refresh(folder rundir.Study, before []*Attempt, known func(rundir.Folder) bool, ended func(*Attempt) bool) ([]*Attempt, error) {
+// mostPoints is the number of points that endState remembers, so that it need not read those of their repeats.
+const mostPoints = 1000
+
+// endState returns the state of an attempt that has ended, with its end and without its other records. ok is false if
+// it has not ended, or if something is wrong, which load then reports.
+func endState(e rundir.Attempt, points map[string]study.Point, seals *sealer) (s State, ok bool) {
+	a := &Attempt{Run: e.Run, Number: e.Number}
+	a.Record.ID = e.Run.ID()
+	if ok, err := readJSON(e.Run, e.Run.State(), &a.Verdict); err != nil || !ok || a.Verdict == nil || a.checkEnd() != nil {
+		return s, false
+	}
+	var known bool
+	if a.Point, known = points[e.Point]; !known {
+		whole, err := load(e, seals)
+		if err != nil {
+			return s, false
+		}
+		if a.Point = whole.Point; len(points) < mostPoints {
+			points[e.Point] = a.Point
+		}
+	}
+	a.Point.Repeat = e.Repeat
+	s = State{Attempt: a, Status: a.Verdict.Status, Detail: a.Verdict.Detail, Job: a.Verdict.Job}
+	restarts, err := e.Run.Restarts()
+	if err == nil && len(restarts) > 0 {
+		s.Traces.Exit, err = readExit(e.Run, restarts[len(restarts)-1])
+	}
+	return s, err == nil
+}
+
+// refresh reads the attempts of a study that skip does not take.
+func refresh(folder rundir.Study, before []*Attempt, skip func(rundir.Attempt, *sealer) bool) ([]*Attempt, error) {
 	entries, err := folder.Attempts()
 	if err != nil {
 		return nil, err
@@ -111,16 +153,14 @@ func refresh(folder rundir.Study, before []*Attempt, known func(rundir.Folder) b
 	var list []*Attempt
 	seals := &sealer{folder: folder}
 	for _, e := range entries {
-		if known != nil && known(e.Run) {
+		if skip(e, seals) {
 			continue
 		}
 		a := was[e.Run]
 		if a == nil || a.Verdict == nil {
 			a = reread(e, a, seals)
 		}
-		if ended == nil || a.Unreadable != nil || a.Verdict == nil || !ended(a) {
-			list = append(list, a)
-		}
+		list = append(list, a)
 	}
 	return list, nil
 }

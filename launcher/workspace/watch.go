@@ -51,7 +51,7 @@ func (v *Watcher) Look(ctx context.Context) error {
 	due := time.Since(v.asked) >= v.pause()
 	if due {
 		v.asked, v.Trouble, v.Unread = time.Now(), nil, nil
-		if err := v.list(ctx); err != nil {
+		if err := v.list(); err != nil {
 			return err
 		}
 	}
@@ -126,7 +126,7 @@ func (v *Watcher) forget(states []launcher.State) {
 }
 
 // list reads which attempts exist, and which planned runs have none.
-func (v *Watcher) list(ctx context.Context) error {
+func (v *Watcher) list() error {
 	v.Lists++
 	before := v.attempts
 	v.attempts, v.unbegun = map[rundir.Study][]*launcher.Attempt{}, nil
@@ -141,7 +141,7 @@ func (v *Watcher) list(ctx context.Context) error {
 				v.Unread = err
 			}
 		}
-		list, err := v.refresh(ctx, folder, before[folder])
+		list, err := v.refresh(folder, before[folder])
 		if err != nil {
 			v.Unread = err
 			list = before[folder]
@@ -154,18 +154,11 @@ func (v *Watcher) list(ctx context.Context) error {
 }
 
 // refresh reads the attempts of a study.
-func (v *Watcher) refresh(ctx context.Context, folder rundir.Study, before []*launcher.Attempt) ([]*launcher.Attempt, error) {
+func (v *Watcher) refresh(folder rundir.Study, before []*launcher.Attempt) ([]*launcher.Attempt, error) {
 	if v.Ended == nil {
 		return launcher.Refresh(folder, before)
 	}
-	return launcher.Underway(folder, before, v.Known, func(a *launcher.Attempt) bool {
-		states, err := launcher.Survey(ctx, []*launcher.Attempt{a}) // asks no scheduler about one that has ended
-		if err != nil || states[0].Err != nil {
-			return false
-		}
-		v.Ended(states[0])
-		return true
-	})
+	return launcher.Underway(folder, before, v.Known, v.Ended)
 }
 
 // States returns the states of the attempts that match the condition, running and waiting

@@ -16,7 +16,7 @@ import (
 const (
 	tick     = 2 * time.Second        // between two looks at the run folders
 	idle     = 2 * time.Minute        // a board that was not viewed for so long is dropped
-	patience = 500 * time.Millisecond // how long the first request waits for a board's content
+	patience = 500 * time.Millisecond // how long requests wait for the content of a new board
 )
 
 // A board keeps the pages of one study up to date while they are viewed.
@@ -25,6 +25,7 @@ type board struct {
 	entry
 	ctx  context.Context
 	stop context.CancelFunc
+	born time.Time
 	full sync.Once // starts reading the results, when the study's page is first viewed
 
 	mu      sync.Mutex
@@ -72,7 +73,7 @@ func (s *Site) boardOf(e entry) *board {
 
 func newBoard(s *Site, e entry) *board {
 	b := &board{site: s, entry: e, signal: signal{changed: make(chan struct{})}}
-	b.viewed = time.Now()
+	b.born, b.viewed = time.Now(), time.Now()
 	b.ctx, b.stop = context.WithCancel(context.Background())
 	return b
 }
@@ -158,9 +159,9 @@ func (b *board) study(ctx context.Context) {
 	b.await(ctx, func() bool { return b.states.begun && b.results != nil })
 }
 
-// await waits until ready, which is called with the lock held, but not longer than patience.
+// await waits until ready, which is called with the lock held, while the board is new.
 func (b *board) await(ctx context.Context, ready func() bool) {
-	limit := time.After(patience)
+	limit := time.After(patience - time.Since(b.born))
 	for {
 		b.mu.Lock()
 		_, changed := b.signal.now()
@@ -190,7 +191,10 @@ func (b *board) read() {
 		if now := b.fingerprint(); now != last {
 			reading.Lock()
 			took = time.Now()
-			r := b.site.results(b.ctx, b.entry)
+			r := b.site.tooMany(b.ctx, b.entry)
+			if r == nil {
+				r = b.site.results(b.ctx, b.entry)
+			}
 			reading.Unlock()
 			if b.ctx.Err() != nil {
 				return

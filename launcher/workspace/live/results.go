@@ -41,6 +41,25 @@ type drawing struct {
 // mostRowsOfTable is the largest table that a live page shows; the report has all rows.
 const mostRowsOfTable = 200
 
+// mostAnswered is the largest number of stored runs of which the server computes answers. They need
+// about 10 KB of memory per run, and time whenever a run is stored.
+const mostAnswered = 5_000
+
+// tooMany returns what the page of a study says instead of results if it has too many runs, else nil.
+func (s *Site) tooMany(ctx context.Context, e entry) *results {
+	db, err := s.reader(func(string) {}).Open()
+	if err != nil {
+		return nil
+	}
+	defer db.Close()
+	runs, _, _, err := db.Extent(ctx, e.name)
+	if err != nil || runs <= mostAnswered {
+		return nil
+	}
+	return &results{Lead: "No answer here: the study has " + number.Count(runs, "stored run") + ".",
+		Reasons: []string{"This page computes answers of up to " + number.Count(mostAnswered, "run") + ". `scalebench report " + clean.Line(e.name) + "` answers, and `scalebench serve --once DIR` writes this page with answers."}}
+}
+
 // results reads everything about a study that its runs' states do not say.
 func (s *Site) results(ctx context.Context, e entry) *results {
 	r := &results{}
