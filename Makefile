@@ -6,10 +6,10 @@ MODULE := github.com/scalebench/scalebench
 # module command, strace, Chromium with the font of the figures, LaTeX for proposals, clang for the GPU's
 # kernels, a Python that makes environments, and PyTorch, which belongs to Debian's
 # own interpreter.
-TEST_PROGRAMS := busybox sbatch slurmctld slurmd slurmdbd munged mariadbd ip shellcheck pycodestyle modulecmd strace chromium fusermount3 clang-14 mpicc mpirun pdflatex
+TEST_PROGRAMS := busybox sbatch slurmctld slurmd slurmdbd munged mariadbd ip shellcheck pycodestyle modulecmd strace chromium fusermount3 clang-14 mpicc mpirun pdflatex mypy
 TEST_MODULES := torch ensurepip
 TEST_LIBRARIES := libturbojpeg.so.0
-TEST_PACKAGES := busybox-static libturbojpeg0 slurm-wlm slurmdbd munge mariadb-server iproute2 shellcheck pycodestyle environment-modules strace fuse3 chromium fonts-liberation clang-14 openmpi-bin libopenmpi-dev python3-venv python3-torch python3-numpy texlive-latex-recommended texlive-science lmodern
+TEST_PACKAGES := busybox-static libturbojpeg0 slurm-wlm slurmdbd munge mariadb-server iproute2 shellcheck pycodestyle environment-modules strace fuse3 chromium fonts-liberation clang-14 openmpi-bin libopenmpi-dev python3-venv python3-torch python3-numpy texlive-latex-recommended texlive-science lmodern mypy
 TEST_TAGS := slurm,python,browser,ptx,latex
 
 # Debian keeps daemons where an ordinary user's PATH does not look.

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -65,6 +66,17 @@ func TestExportsAreRead(t *testing.T) {
 				t.Fatalf("%v\n%s", err, out)
 			}
 			compareReading(t, format.Name, got, want)
+			if promtool, err := exec.LookPath("promtool"); err == nil && format.Name == "openmetrics" {
+				text, err := os.ReadFile(output)
+				if err != nil {
+					t.Fatal(err)
+				}
+				cmd := exec.Command(promtool, "check", "metrics")
+				cmd.Stdin = bytes.NewReader(text)
+				if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
+					t.Errorf("promtool: %v\n%s", err, out)
+				}
+			}
 		})
 	}
 }
@@ -176,4 +188,13 @@ where='import sysconfig; print(sysconfig.get_path("purelib"))'
 		t.Fatalf("%v\n%s", err, out)
 	}
 	compareReading(t, "frames", got, want)
+
+	// The package is typed, and the stub that types its events is that of the functions.
+	for _, args := range [][]string{{"mypy", "src"}, {"stubtest", "--ignore-missing-stub", "--mypy-config-file", "pyproject.toml", "scalebench._events"}} {
+		cmd := exec.Command(args[0], args[1:]...)
+		cmd.Dir, cmd.Env = source, append(os.Environ(), "MYPYPATH=src", "PYTHONPATH=src")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", args[0], err, out)
+		}
+	}
 }
