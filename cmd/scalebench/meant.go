@@ -12,7 +12,7 @@ import (
 // problem, the word, and the list.
 var refusals = []*regexp.Regexp{
 	regexp.MustCompile(`(?s)^(?P<wrong>.*"(?P<word>[^"\n]+)"[^"\n]*?)[;.] (?:valid:|choose one of|studies with runs:) (?P<list>.+)$`),
-	regexp.MustCompile(`(?s)^(?P<wrong>.*no such column: (?P<word>\w+))\n\((?P<list>.+)\)$`),
+	regexp.MustCompile(`(?s)^(?P<wrong>.*(?:no such column:|no run has a parameter) (?P<word>[\w.]+))\n\((?P<list>.+)\)$`),
 }
 
 // names matches the words in a list of valid values.

@@ -12,6 +12,8 @@ func TestMeant(t *testing.T) {
 		{`unknown extractor "x"; valid: aiperf`, "Did you mean nanogpt?", `unknown extractor "x"`, "Did you mean nanogpt?"},
 		{`--per "qqq" is not known; valid: run, epoch`, "", `--per "qqq" is not known; valid: run, epoch`, ""},
 		{`s.toml:3: workload.model: "mlpp" is not known; valid: mlp`, "", `s.toml:3: workload.model: "mlpp" is not known; valid: mlp`, ""},
+		{"no run has a parameter workload.dataset\n(columns: run, id; parameters: data.path, workload.model)", "", "no run has a parameter workload.dataset", "Did you mean data.path?"},
+		{`unknown measure "gpu_util"; choose one of gpu_throttled_share, throughput`, "", `unknown measure "gpu_util"; choose one of gpu_throttled_share, throughput`, ""}, // another quantity
 		{`study "dem": not found; studies with runs: demo, other`, "", `study "dem": not found`, "Did you mean demo?"},
 	} {
 		wrong, hint := meant(c.message, c.hint)

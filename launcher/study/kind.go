@@ -35,11 +35,13 @@ type kind struct {
 	// frameworks are the names of the frameworks that can run the kind; nil: all except
 	// model servers.
 	frameworks []string
-	servers    bool     // model servers can run the kind, too
-	workers    string   // another name for the workers in [sweep], such as "replicas"; "": only "workers"
-	data       bool     // the kind uses the [data] table
-	files      []string // TOML paths of keys that name files, relative to the study file
-	objects    []string // keys of files that may also name objects in an object store
+	servers    bool   // model servers can run the kind, too
+	workers    string // another name for the workers in [sweep], such as "replicas"; "": only "workers"
+	// alone reports whether a workload has one worker unless [sweep] lists counts; nil: never.
+	alone   func(Workload) bool
+	data    bool     // the kind uses the [data] table
+	files   []string // TOML paths of keys that name files, relative to the study file
+	objects []string // keys of files that may also name objects in an object store
 	// locate makes the other file names of a point absolute; relative ones start in the study's
 	// folder. nil: the point has none.
 	locate func(p *Point, folder string)

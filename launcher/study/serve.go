@@ -158,6 +158,7 @@ var serve = kind{
 	plausible: map[string]any{"workload.threads": []int{1}, "workload.url": "http://localhost/"},
 	expand:    expandServe,
 	workers:   "replicas",
+	alone:     func(w Workload) bool { return !w.Serve.Starts() },
 	files:     []string{"workload.payload"},
 	locate:    locateFiles,
 	beside:    auxRanks,

@@ -264,6 +264,14 @@ func TestServeNames(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	none := strings.Replace(text, "replicas = [1, 2]\n", "", 1)
+	// A service that runs already counts as one replica.
+	running, err := Parse("s.toml", []byte(strings.Replace(none, "[sweep]", "target = \"url\"\nurl = \"http://h\"\nmodel = \"resnet\"\n[sweep]", 1)), []Framework{{Name: "native"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, err := running.Plan(nil); err != nil || len(p.Points) != 1 || p.Points[0].Point.Workers != 1 {
+		t.Errorf("target = \"url\" without replicas: %+v, %v", p, err)
+	}
 	if _, err := Parse("s.toml", []byte(none), []Framework{{Name: "native"}}); err == nil || !strings.Contains(err.Error(), "sweep.replicas: missing; list the replica counts") {
 		t.Errorf("%v", err)
 	}

@@ -21,11 +21,8 @@ var synonyms = map[string]string{
 	"rps": "requests_per_second", "qps": "requests_per_second", "tps": "tokens_per_second", "tok_per_s": "tokens_per_second", "tok_per_sec": "tokens_per_second", "tok/s": "tokens_per_second", "tokens/s": "tokens_per_second", "img/s": "throughput", "samples/s": "throughput", "req/s": "requests_per_second", "requests/s": "requests_per_second", "img_per_sec": "throughput", "images_per_second": "throughput", "samples_per_second": "throughput",
 	"accuracy": "final_accuracy", "acc": "final_accuracy", "val_acc": "final_accuracy", "p50": "latency_p50 step_p50", "p95": "latency_p95 step_p95", "p99": "latency_p99 step_p99",
 	"latency": "latency_p50 latency_p95", "duration": "train_seconds run_seconds", "step_time": "step_p50", "energy": "joules_per_sample", "power": "watts",
-	"gpu_util": gpuUse, "gpu_utilization": gpuUse, "gpu_utilisation": gpuUse, "utilization": gpuUse, "cpu_util": "cpu_share", "cpu_utilization": "cpu_share",
+	"gpu_util": "utilisation", "gpu_utilization": "utilisation", "gpu_utilisation": "utilisation", "utilization": "utilisation", "cpu_util": "cpu_share", "cpu_utilization": "cpu_share",
 }
-
-// gpuUse are the names that have to do with how busy GPUs are.
-const gpuUse = "utilisation gpu_throttled_share"
 
 // NearWords returns up to three valid words that word probably means: our names for it,
 // then similar words, most similar first. It ignores leading dashes of valid words.
@@ -50,6 +47,15 @@ func NearWords(word string, valid []string) []string {
 	for ours := range strings.FieldsSeq(synonyms[strings.ToLower(word)]) {
 		if slices.Contains(valid, ours) {
 			names = append(names, ours)
+		}
+	}
+	if dot := strings.LastIndexByte(word, '.'); dot >= 0 { // a path with another program's name for a key
+		for ours := range strings.FieldsSeq(synonyms[strings.ToLower(word[dot+1:])]) {
+			for _, name := range valid {
+				if strings.HasSuffix(name, "."+ours) {
+					names = append(names, name)
+				}
+			}
 		}
 	}
 	for _, s := range list {

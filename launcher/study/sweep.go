@@ -212,7 +212,11 @@ func (d *decoder) sweep(t table, k kind, s *Study) []axis {
 		axes = append(axes, axis{"framework", "framework", byName["framework"], []reflect.Value{reflect.ValueOf("native")}})
 	}
 	if word := cmp.Or(k.workers, "workers"); !d.has("sweep.workers") && !d.has("sweep."+word) {
-		d.rule("sweep."+word, fmt.Sprintf("missing; list the %s counts to measure, like [1, 2, 4, 8]", strings.TrimSuffix(word, "s")))
+		if k.alone != nil && k.alone(s.Workload) {
+			axes = append(axes, axis{"workers", "workers", byName["workers"], []reflect.Value{reflect.ValueOf(1)}})
+		} else {
+			d.rule("sweep."+word, fmt.Sprintf("missing; list the %s counts to measure, like [1, 2, 4, 8]", strings.TrimSuffix(word, "s")))
+		}
 	}
 	rank := func(a axis) int { return map[string]int{"framework": -1, "workers": 1}[a.path] }
 	slices.SortStableFunc(axes, func(a, b axis) int { return rank(a) - rank(b) })

@@ -16,9 +16,12 @@ func (r *Reader) waiting(ctx context.Context, open []*launcher.Attempt) []launch
 		return nil
 	}
 	states, _ := launcher.Survey(ctx, open)
-	return slices.DeleteFunc(states, func(s launcher.State) bool {
-		return s.Status.Terminal() || s.Status == metrics.Unknown || s.Waits()
-	})
+	return slices.DeleteFunc(states, func(s launcher.State) bool { return !underway(s) })
+}
+
+// underway reports whether a run is queued or running. One that the scheduler refused is neither.
+func underway(s launcher.State) bool {
+	return !s.Status.Terminal() && s.Status != metrics.Unknown && !s.Waits()
 }
 
 // queued counts runs by their workers. It counts those of the points of curve i, and of points
