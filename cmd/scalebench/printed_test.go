@@ -44,8 +44,8 @@ func invokeAndCheck(args []string) int {
 	return code
 }
 
-// printedLine finds a command line in a command's output: in backquotes, or at the end of a line.
-var printedLine = regexp.MustCompile("(?m)`scalebench ([^`\n]+)`|: scalebench ([^`\n]+)$")
+// printedLine finds a command line in a command's output: in backquotes, or after "4 more:" and the like.
+var printedLine = regexp.MustCompile("(?m)`scalebench ([^`\n]+)`|(?:more|before|next): scalebench ([^`\n]+)$")
 
 // standIn matches a word for which the user is to put something else, such as STUDY or KEY=VALUE.
 var standIn = regexp.MustCompile(`^[A-Z]+(\.\.\.)?$|=[A-Z]+$`)

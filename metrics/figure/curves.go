@@ -181,6 +181,7 @@ func (c *chart) addTrend(style int, t trend, scale func(*scaling.Point, float64)
 		p := &t.curve.Points[i]
 		n := p.At.Number
 		s := t.at(p)
+		c.marks = slices.Grow(c.marks, len(s.Values))
 		for _, x := range s.Values {
 			if y := scale(p, x); y > 0 && !math.IsInf(y, 1) {
 				c.add(Mark{Kind: Dot, Series: t.name, Points: []XY{{n, y}}, style: style, alone: len(s.Values) == 1})

@@ -143,12 +143,14 @@ var numerals = regexp.MustCompile(`[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?`)
 func runWarnings(c Curve) []Remark {
 	type kind struct {
 		places []Value
-		all    []string // IDs of the runs at these positions
+		all    []string // IDs of the runs at these positions, if a run has several positions
+		runs   int      // their number otherwise
 		doubt  RunWarning
 		differ bool
 	}
 	var kinds []string
 	of := map[string]*kind{}
+	several := axis(c.Axis).within()
 	for _, p := range c.Points {
 		for _, d := range p.RunWarnings {
 			name := numerals.ReplaceAllString(d.Text, "0")
@@ -160,8 +162,9 @@ func runWarnings(c Curve) []Remark {
 			}
 			if n := len(k.places); n == 0 || k.places[n-1] != p.At {
 				k.places = append(k.places, p.At)
-				for _, run := range p.Runs {
-					k.all = append(k.all, run.ID)
+				k.runs += len(p.Runs)
+				for i := 0; several && i < len(p.Runs); i++ {
+					k.all = append(k.all, p.Runs[i].ID)
 				}
 			}
 			k.doubt.Runs = append(k.doubt.Runs, d.Runs...)
@@ -176,12 +179,15 @@ func runWarnings(c Curve) []Remark {
 			k.doubt.Text += othersDiffer
 		}
 		// A run may have several positions, and several warnings of one kind.
-		k.all, k.doubt.Runs = distinctIDs(k.all), distinctIDs(k.doubt.Runs)
+		k.doubt.Runs = distinctIDs(k.doubt.Runs)
+		if several {
+			k.runs = len(distinctIDs(k.all))
+		}
 		where, brief := c.Places(k.places...)+": ", c.placesInBrief(k.places...)+": "
-		if axis(c.Axis).within() {
+		if several {
 			where, brief = "", "" // it applies to whole runs, not to positions within them
 		}
-		whose := k.doubt.whose(len(k.all))
+		whose := k.doubt.whose(k.runs)
 		list = append(list, Remark{Where: where + whose, Brief: brief + whose, Text: k.doubt.Text, Chance: chance && unsteady.MatchString(k.doubt.Text)})
 	}
 	return list

@@ -99,11 +99,8 @@ const (
 // unsteadyByChance reports whether chance can explain the number of a curve's runs whose speed
 // changed. For a single run, the warning is always shown.
 func unsteadyByChance(c Curve) bool {
-	all, with := map[string]bool{}, map[string]bool{}
+	with := map[string]bool{}
 	for _, p := range c.Points {
-		for _, r := range p.Runs {
-			all[r.ID] = true
-		}
 		for _, d := range p.RunWarnings {
 			m := unsteady.FindStringSubmatch(d.Text)
 			if m == nil {
@@ -117,7 +114,16 @@ func unsteadyByChance(c Curve) bool {
 			}
 		}
 	}
-	if len(with) == 0 || len(all) == 1 {
+	if len(with) == 0 { // usual, and listing all runs takes time
+		return false
+	}
+	all := map[string]bool{}
+	for _, p := range c.Points {
+		for _, r := range p.Runs {
+			all[r.ID] = true
+		}
+	}
+	if len(all) == 1 {
 		return false
 	}
 	few := distuv.Binomial{N: float64(len(all)), P: falselyUnsteady}.CDF(float64(len(with) - 1))
