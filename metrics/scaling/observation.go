@@ -40,6 +40,8 @@ type Observation struct {
 	// "workers".
 	Parameters map[string]any
 
+	Own bool // the throughput is a figure of the user's program, of which nobody knows what work it counts
+
 	// Values has the measured values, in their base units, by the name of the measure. +Inf means
 	// that the run missed a target. A measure without an entry was not measured.
 	Values map[string]float64
@@ -126,8 +128,11 @@ type Evaluation struct {
 // that is computed for throughputs is computed for that measure. If a lower value is better, it
 // uses 1/value. Runs without the measure then have no throughput.
 func AsThroughput(runs []Observation, m measure.Measure) {
+	_, err := measure.Find(m.Name)
+	own := err != nil && !m.RatesSamples() && m.Unit != "tokens/s"
 	for i := range runs {
 		o := &runs[i]
+		o.Own = own
 		x := o.Known(m.Name)
 		o.Values = maps.Clone(o.Values)
 		clear(o.Values)

@@ -207,7 +207,7 @@ func (an *analysis) curveWarnings(c *Curve, s *series) []string {
 func (an *analysis) scalingWarnings(c *Curve, s *series) []string {
 	var list []string
 	rates := trains(s.runs) && c.Measured(an.asked()) && (an.of.Name == "" && an.asksThroughput() || an.of.RatesSamples())
-	exchanges := slices.ContainsFunc(s.runs, func(o *Observation) bool { return measure.KindOf(o.Kind).Exchanges != "" })
+	exchanges := slices.ContainsFunc(s.runs, func(o *Observation) bool { return measure.KindOf(o.Kind).Exchanges != "" && !o.Own })
 	if rates && exchanges && len(c.Points) > 1 && c.Scaling != "weak" && c.Scaling != "strong" {
 		list = append(list, "the runs do not record whether scaling is weak or strong")
 	}
