@@ -27,12 +27,11 @@ func invokeAndCheck(args []string) int {
 	tried := map[string]bool{}
 	for _, m := range printedLine.FindAllStringSubmatch(printed.String(), -1) {
 		line := m[1] + m[2]
-		again := code == exitUsage && strings.HasPrefix(line, strings.Join(args[1:], " ")) // a refused command says how to see more
-		if tried[line] || again || strings.Contains(line, `\`) {                           // quoted in JSON
+		if tried[line] || strings.Contains(line, `\`) { // quoted in JSON
 			continue
 		}
 		tried[line] = true
-		if err := accepted(line); err != nil {
+		if err := accepted(line, code != exitUsage); err != nil {
 			f, openErr := os.OpenFile(to, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 			if openErr != nil {
 				panic(openErr)
@@ -50,14 +49,15 @@ var printedLine = regexp.MustCompile("(?m)`scalebench ([^`\n]+)`|(?:more|before|
 // standIn matches a word for which the user is to put something else, such as STUDY or KEY=VALUE.
 var standIn = regexp.MustCompile(`^[A-Z]+(\.\.\.)?$|=[A-Z]+$`)
 
-// accepted returns an error if a printed command line is refused.
-func accepted(text string) error {
+// accepted returns an error if a printed command line is refused. What a refused command prints about a study that
+// may not exist is only parsed.
+func accepted(text string, exists bool) error {
 	words, ok := shellWords(text)
 	if !ok || len(words) == 0 {
 		return nil
 	}
 	line, err := parses(words)
-	if err != nil || len(words) == 1 || slices.ContainsFunc(words, standIn.MatchString) {
+	if err != nil || !exists || len(words) == 1 || slices.ContainsFunc(words, standIn.MatchString) {
 		return err
 	}
 	try := words
