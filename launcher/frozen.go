@@ -134,45 +134,74 @@ func ReadPlan(folder rundir.Study) (*study.Plan, error) {
 // EachPlanned calls each with the point of every run of a study's plan, in order. The plan of 100,000 runs does not
 // fit into little memory; each point is valid until each returns.
 func EachPlanned(folder rundir.Study, each func(*study.Point)) error {
-	f, err := sharedfs.OpenIn(folder.Path(), folder.Plan())
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	d := json.NewDecoder(f)
 	seals := &sealer{folder: folder}
-	err = intoPoints(d)
-	for err == nil && d.More() {
+	_, err := walkPlan(folder, func(d *json.Decoder) error {
 		var p study.Planned
-		if err = d.Decode(&p); err == nil {
-			seals.seal(&p.Point)
-			each(&p.Point)
+		if err := d.Decode(&p); err != nil {
+			return err
 		}
-	}
-	if err != nil {
-		return fmt.Errorf("%s cannot be read: %w", folder.Plan(), plainly(err))
-	}
-	return nil
+		seals.seal(&p.Point)
+		each(&p.Point)
+		return nil
+	})
+	return err
 }
 
-// intoPoints reads a plan up to the beginning of its list of points.
-func intoPoints(d *json.Decoder) error {
-	if _, err := d.Token(); err != nil {
+// PlanFiles returns the study file and the site file that a study's plan was made from, without its points.
+func PlanFiles(folder rundir.Study) (*study.Plan, error) {
+	var skipped json.RawMessage // one for all points, to reuse its memory
+	return walkPlan(folder, func(d *json.Decoder) error { return d.Decode(&skipped) })
+}
+
+// walkPlan calls point for every point of a plan, which it decodes, and returns the rest of the plan.
+func walkPlan(folder rundir.Study, point func(*json.Decoder) error) (*study.Plan, error) {
+	f, err := sharedfs.OpenIn(folder.Path(), folder.Plan())
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	plan := &study.Plan{}
+	if err := walk(json.NewDecoder(f), plan, point); err != nil {
+		return nil, fmt.Errorf("%s cannot be read: %w", folder.Plan(), plainly(err))
+	}
+	return plan, nil
+}
+
+func walk(d *json.Decoder, plan *study.Plan, point func(*json.Decoder) error) error {
+	rest := map[string]json.RawMessage{}
+	points := false
+	_, err := d.Token()
+	for err == nil && d.More() {
+		var key json.Token
+		if key, err = d.Token(); err != nil {
+			break
+		}
+		if key != "points" {
+			var value json.RawMessage
+			err = d.Decode(&value)
+			rest[fmt.Sprint(key)] = value
+			continue
+		}
+		if begin, _ := d.Token(); begin != json.Delim('[') {
+			break
+		}
+		points = true
+		for err == nil && d.More() {
+			err = point(d)
+		}
+		if err == nil {
+			_, err = d.Token()
+		}
+	}
+	switch {
+	case err != nil:
+		return err
+	case !points:
+		return errors.New("it has no points")
+	}
+	text, err := json.Marshal(rest)
+	if err != nil {
 		return err
 	}
-	for d.More() {
-		key, err := d.Token()
-		if err != nil {
-			return err
-		}
-		if key == "points" {
-			_, err = d.Token()
-			return err
-		}
-		var other json.RawMessage
-		if err := d.Decode(&other); err != nil {
-			return err
-		}
-	}
-	return errors.New("it has no points")
+	return json.Unmarshal(text, plan)
 }

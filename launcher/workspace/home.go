@@ -127,7 +127,7 @@ func (w *Workspace) SiteOf(ctx context.Context, arg, named string) (*study.Site,
 	if err != nil {
 		return nil, err
 	}
-	plan, err := launcher.ReadPlan(folder)
+	plan, err := launcher.PlanFiles(folder)
 	if err != nil {
 		plan = &study.Plan{} // never run, or unreadable, which the command will report
 	}
