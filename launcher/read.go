@@ -27,6 +27,15 @@ func readJSON(run rundir.Folder, path string, into any) (ok bool, err error) {
 	return decode(path, text, err, into)
 }
 
+// readOptional reads a JSON file of a run; nil if there is none.
+func readOptional[T any](run rundir.Folder, path string) (*T, error) {
+	var value *T
+	if ok, err := readJSON(run, path, &value); err != nil || !ok {
+		return nil, err
+	}
+	return value, nil
+}
+
 // decode parses the content of a JSON file that was already read; the results are the same as
 // readJSON's.
 func decode(path string, text []byte, err error, into any) (ok bool, _ error) {
@@ -206,11 +215,9 @@ func load(e rundir.Attempt, seals *sealer) (*Attempt, error) {
 	if err := a.check(e); err != nil {
 		return nil, err
 	}
-	if ok, err := readJSON(e.Run, e.Run.Job(), &a.Submission); err != nil || !ok {
-		a.Submission = nil
-		if err != nil {
-			return nil, err
-		}
+	var err error
+	if a.Submission, err = readOptional[Submission](e.Run, e.Run.Job()); err != nil {
+		return nil, err
 	}
 	if m := a.Record.Pack; m != nil && a.Submission == nil {
 		var answer Submission
@@ -224,24 +231,15 @@ func load(e rundir.Attempt, seals *sealer) (*Attempt, error) {
 		}
 	}
 	if a.Submission == nil {
-		if ok, err := readJSON(e.Run, e.Run.Refused(), &a.Limited); err != nil || !ok {
-			a.Limited = nil
-			if err != nil {
-				return nil, err
-			}
-		}
-	}
-	if ok, err := readJSON(e.Run, e.Run.Cancel(), &a.Cancelled); err != nil || !ok {
-		a.Cancelled = nil
-		if err != nil {
+		if a.Limited, err = readOptional[Limited](e.Run, e.Run.Refused()); err != nil {
 			return nil, err
 		}
 	}
-	if ok, err := readJSON(e.Run, e.Run.State(), &a.Verdict); err != nil || !ok {
-		a.Verdict = nil
-		if err != nil {
-			return nil, err
-		}
+	if a.Cancelled, err = readOptional[Cancellation](e.Run, e.Run.Cancel()); err != nil {
+		return nil, err
+	}
+	if a.Verdict, err = readOptional[Verdict](e.Run, e.Run.State()); err != nil {
+		return nil, err
 	}
 	return a, a.checkEnd()
 }
