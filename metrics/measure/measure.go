@@ -133,9 +133,14 @@ func Reported(name, unit string, better Direction) Measure {
 }
 
 // Speeds reports whether better means faster, so that the ratio to a base is a speedup: of rates, times and
-// measures that scale. Shares, counts, losses and costs have none.
+// measures that scale. Shares, counts, losses and costs have none. If the better direction is not stated, only a
+// rate that scales has one.
 func (m Measure) Speeds() bool {
-	return m.Better != Neither && (m.Scales || m.Unit == "s" || strings.HasSuffix(m.Unit, "/s"))
+	rate := strings.HasSuffix(m.Unit, "/s")
+	if m.Better == Neither {
+		return rate && m.Scales
+	}
+	return rate || m.Scales || m.Unit == "s"
 }
 
 // utilisation reports whether a figure of that name is a share of a device's peak, as

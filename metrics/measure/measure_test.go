@@ -132,7 +132,7 @@ func TestSpeeds(t *testing.T) {
 		unit   string
 		better Direction
 		want   bool
-	}{{"Mpoints/s", Higher, true}, {"s", Lower, true}, {"", Higher, true}, {"", Lower, false}, {"J", Lower, false}, {"B", Lower, false}, {"s", Neither, false}} {
+	}{{"Mpoints/s", Higher, true}, {"s", Lower, true}, {"", Higher, true}, {"", Lower, false}, {"J", Lower, false}, {"B", Lower, false}, {"s", Neither, false}, {"tokens/s", Neither, true}} {
 		if got := Reported("x", c.unit, c.better).Speeds(); got != c.want {
 			t.Errorf("a figure in %q, better %v: %v", c.unit, c.better, got)
 		}

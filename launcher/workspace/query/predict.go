@@ -145,7 +145,7 @@ func (r *Reader) layouts(ctx context.Context, o Question, kind string) (*Analysi
 		var refusal *predict.Refusal
 		if err != nil && !errors.As(err, &refusal) {
 			return nil, nil, &workspace.Error{Err: fmt.Errorf("series %q: %w", c.Series, err),
-				Hint: "State it: `scalebench predict STUDY --scaling weak` (the batch of each worker is fixed) or strong (the global batch is); or import the runs with --label global_batch=COLUMN or --set workload.scaling=weak."}
+				Hint: "Add --scaling weak (the batch of each worker is fixed) or --scaling strong (the global batch is); or import the runs with --label global_batch=COLUMN or --set workload.scaling=weak."}
 		}
 		doubts := a.decisive(c.Series)
 		if c.MeasuredApart(measure.Throughput) {
