@@ -136,13 +136,21 @@ func (m *measuring) obstacle(ctx context.Context, c scaling.Curve, keys []string
 	if plan.Study != m.name {
 		return m.study + " is of another study by now: " + plan.Study
 	}
-	for _, p := range plan.Points {
-		parameters := p.Point.Parameters()
-		for _, key := range slices.Sorted(maps.Keys(c.Parameters)) {
-			was, is := scaling.ValueOf(c.Parameters[key]), scaling.ValueOf(parameters[key])
-			if _, planned := parameters[key]; planned && was != is {
-				return fmt.Sprintf("%s now has %s = %v; these runs have %v", m.study, key, is, was)
-			}
+	why := ""
+	for _, p := range plan.Points { // a sweep may have other points, too
+		if why = m.differs(p.Point.Parameters(), c); why == "" {
+			break
+		}
+	}
+	return why
+}
+
+// differs returns in which parameter a planned point is not one of a curve; "" if it is one.
+func (m *measuring) differs(planned map[string]any, c scaling.Curve) string {
+	for _, key := range slices.Sorted(maps.Keys(c.Parameters)) {
+		was, is := scaling.ValueOf(c.Parameters[key]), scaling.ValueOf(planned[key])
+		if _, set := planned[key]; set && was != is {
+			return fmt.Sprintf("%s now has %s = %v; these runs have %v", m.study, key, is, was)
 		}
 	}
 	return ""
