@@ -19,7 +19,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/export"
 )
 
-// A reading is what another program read from an export.
+// A reading is the content of an export, as another program read it.
 type reading struct {
 	Status map[string]string             `json:"status"`
 	Values map[string]map[string]float64 `json:"values"`
@@ -189,7 +189,7 @@ where='import sysconfig; print(sysconfig.get_path("purelib"))'
 	}
 	compareReading(t, "frames", got, want)
 
-	// The package is typed, and the stub that types its events is that of the functions.
+	// The package passes mypy, and the stub of its events has the signatures of their functions.
 	for _, args := range [][]string{{"mypy", "src"}, {"stubtest", "--ignore-missing-stub", "--mypy-config-file", "pyproject.toml", "scalebench._events"}} {
 		cmd := exec.Command(args[0], args[1:]...)
 		cmd.Dir, cmd.Env = source, append(os.Environ(), "MYPYPATH=src", "PYTHONPATH=src")

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -125,11 +124,8 @@ func (w *watch) verdict() error {
 	return e
 }
 
-// figures matches the numbers in a cause: those of one program differ from run to run.
-var figures = regexp.MustCompile(`[0-9]+(\.[0-9]+)?`)
-
-// shared returns the most frequent cause of the failures, by one of the runs that failed for
-// it, and their number. Numbers in the causes do not matter.
+// shared returns how many failures have the most frequent cause, and one of these failures. Causes
+// that differ only in numbers count as one.
 func (w *watch) shared() (most int, of runFailure) {
 	count := map[string]int{}
 	for _, run := range slices.Sorted(maps.Keys(w.failed)) {
@@ -137,7 +133,7 @@ func (w *watch) shared() (most int, of runFailure) {
 		if f.cause == "" || f.status == metrics.Cancelled {
 			continue
 		}
-		cause := figures.ReplaceAllString(f.cause, "0")
+		cause := number.Masked(f.cause)
 		if count[cause]++; count[cause] > most {
 			most, of = count[cause], f
 		}

@@ -151,3 +151,12 @@ func TestFew(t *testing.T) {
 		t.Errorf("Few changed its argument: %v", list)
 	}
 }
+
+// Texts that differ only in numbers become equal.
+func TestMasked(t *testing.T) {
+	for text, want := range map[string]string{"loss 1.5e-3 at step 120": "loss 0 at step 0", "exit code 3": "exit code 0", "no file": "no file"} {
+		if got := Masked(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}

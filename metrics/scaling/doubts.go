@@ -3,11 +3,11 @@ package scaling
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/number"
 )
 
 // A Remark is a warning about the runs of a series, in the form that is shown.
@@ -34,9 +34,9 @@ func (r Remark) String() string {
 func (r Remark) kind() string {
 	text := strings.TrimSuffix(r.Text, othersDiffer)
 	if name, rest, is := strings.Cut(text, ": "); is && strings.HasPrefix(text, "target ") {
-		return name + numerals.ReplaceAllString(rest, "0")
+		return name + number.Masked(rest)
 	}
-	return numerals.ReplaceAllString(text, "0")
+	return number.Masked(text)
 }
 
 // Lines returns one line per kind of remark: the text of the first one, how many series it
@@ -136,9 +136,6 @@ func pointWarnings(c Curve) (list []Remark) {
 // othersDiffer ends a warning about several runs whose numbers differ.
 const othersDiffer = " (one run's figures; the others differ)"
 
-// numerals matches the numbers in which remarks of one kind differ.
-var numerals = regexp.MustCompile(`[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?`)
-
 // runWarnings returns the warnings about single runs of a curve, one remark per kind.
 func runWarnings(c Curve) []Remark {
 	type kind struct {
@@ -153,7 +150,7 @@ func runWarnings(c Curve) []Remark {
 	several := axis(c.Axis).within()
 	for _, p := range c.Points {
 		for _, d := range p.RunWarnings {
-			name := numerals.ReplaceAllString(d.Text, "0")
+			name := number.Masked(d.Text)
 			k := of[name]
 			if k == nil {
 				kinds = append(kinds, name)
