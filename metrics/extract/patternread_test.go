@@ -69,6 +69,8 @@ func TestPatternUnits(t *testing.T) {
 		{with(in(seconds, ""), `wait (?P<value>[\d.]+)`), "wait 2.5K", 2500, ""},
 		{with(in(seconds, ""), `util (?P<value>[\d.]+)`), "util 98%", 0.98, ""},
 		{with(in(seconds, "widgets"), `made (?P<value>[\d.]+)`), "made 12 widgets", 12, ""},
+		{with(in(seconds, "widgets"), `made (?P<value>[\d.]+) (?P<unit>\S+)`), "made 12 widgets", 12, ""},
+		{with(in(seconds, "widgets"), `made (?P<value>[\d.]+) (?P<unit>\S+)`), "made 12 gadgets", 0, "which is not a known unit"},
 		{with(in(seconds, "widgets"), `made (?P<value>[\d.]+)`), "made 12K", 12_000, ""},
 		{with(in(seconds, "widgets"), `made (?P<value>[\d.]+)`), "made 12ms", 0, "which is unknown"},
 		{steps, "9/10, 4 it/s", 32, ""}, // 8 samples a step

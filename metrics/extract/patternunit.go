@@ -156,8 +156,13 @@ func (c *compiled) unitGroup(text string, m []int, r *number.Reading) {
 		return
 	}
 	r.Unit = strings.Trim(text[from:to], " ,;:.()[]{}|")
-	if r.Parsed, r.Known = number.ParseUnit(r.Unit); !r.Known {
-		fail("the group unit matched %q in %q, which is not a known unit; to keep it as it is, write unit = %q and match the text in place of the group", r.Unit, shown(text, from, to), r.Unit)
+	r.Parsed, r.Known = number.ParseUnit(r.Unit)
+	switch {
+	case r.Known:
+	case r.Unit == c.Unit: // the user's own unit, which needs no conversion
+		r.Unit = ""
+	default:
+		fail("the group unit matched %q in %q, which is not a known unit; to keep it as it is, write unit = %q", r.Unit, shown(text, from, to), r.Unit)
 	}
 }
 
