@@ -122,7 +122,7 @@ func TestCIFAR(t *testing.T) {
 			t.Errorf("channel %d: %v, want %v", i, v, want)
 		}
 	}
-	for text, bad := range map[string][]byte{"no whole number": record[:100], "label 10": append([]byte{10}, record[1:]...)} {
+	for text, bad := range map[string][]byte{"not a multiple of": record[:100], "label 10": append([]byte{10}, record[1:]...)} {
 		if _, _, err := prepared(t, "cifar10", "bad.bin", bad); err == nil || !strings.Contains(err.Error(), text) {
 			t.Errorf("%v, want %q", err, text)
 		}
