@@ -196,6 +196,32 @@ func TestLinks(t *testing.T) {
 	}
 }
 
+// TestNamesOfTests checks that the documents name tests that exist, and benchmarks, by the start
+// of their names: docs/benchmarks.md has them without "Benchmark", before a slash or a package.
+func TestNamesOfTests(t *testing.T) {
+	exists := testNames(t)
+	named := regexp.MustCompile(`\b(?:Test|Fuzz|Benchmark)[A-Z]\w+`)
+	benchmark := regexp.MustCompile("`([A-Z]\\w+)(?:/\\w+)?(?: \\./[\\w/]+)?`")
+	check := func(file, name string) {
+		for known := range exists {
+			if strings.HasPrefix(known, name) {
+				return
+			}
+		}
+		t.Errorf("%s names %s, which does not exist", file, name)
+	}
+	for file, text := range documents(t, "../../*.md", "../../docs/*.md", "../../docs/*/*.md") {
+		for _, name := range named.FindAllString(text, -1) {
+			check(file, name)
+		}
+		if filepath.Base(file) == "benchmarks.md" {
+			for _, m := range benchmark.FindAllStringSubmatch(text, -1) {
+				check(file, "Benchmark"+m[1])
+			}
+		}
+	}
+}
+
 // anchors returns the anchors that GitHub gives the headings of a Markdown text.
 func anchors(text string) (list []string) {
 	link := regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)

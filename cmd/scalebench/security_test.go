@@ -50,11 +50,12 @@ func TestPromisesHaveTheirTests(t *testing.T) {
 	}
 }
 
-// testNames returns the names of all tests and fuzz tests, and script/NAME for each script.
+// testNames returns the names of all tests, fuzz tests and benchmarks, and script/NAME for each
+// script.
 func testNames(t *testing.T) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
-	declared := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
+	declared := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)\w+)\(`)
 	err := filepath.WalkDir("../..", func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, "_test.go") {
 			return err
