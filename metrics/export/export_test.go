@@ -2,8 +2,11 @@ package export
 
 import (
 	"bytes"
+	"compress/flate"
 	"encoding/hex"
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -28,6 +31,37 @@ func TestMetricName(t *testing.T) {
 		if name, word := metricName(test.measure, test.unit); name != test.name || word != test.word {
 			t.Errorf("%s in %q: %s, %s; want %s, %s", test.measure, test.unit, name, word, test.name, test.word)
 		}
+	}
+}
+
+// Samples that come in any order, and are packed at any time, make one piece per family: its header
+// once, then its samples in the order in which they came.
+func TestFamilies(t *testing.T) {
+	packer, err := flate.NewWriter(nil, flate.BestSpeed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := families{}
+	want := "# HELP a_seconds time\n# TYPE a_seconds gauge\n# UNIT a_seconds seconds\n"
+	for i := range 25 {
+		all.add("a_seconds", "seconds", "time", float64(i)+0.5, pairs("run", strconv.Itoa(i)))
+		want += fmt.Sprintf("a_seconds{run=\"%d\"} %d.5\n", i, i)
+		if i%5 == 0 {
+			all.add("b", "", "count", 1, nil)
+		}
+		if i%10 == 3 {
+			if err := all.pack(packer, 10); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	want += "# HELP b count\n# TYPE b gauge\n" + strings.Repeat("b 1.0\n", 5)
+	var got strings.Builder
+	if err := all.write(&got, packer); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want, got.String()); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
 	}
 }
 

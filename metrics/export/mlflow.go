@@ -61,11 +61,7 @@ func writeMLflow(ctx context.Context, s *Source, dir string) error {
 		return err
 	}
 	return s.each(ctx, func(r *store.RunFacts) error {
-		timelines, err := s.DB.Timelines(ctx, r.Run)
-		if err != nil {
-			return err
-		}
-		return writeMLflowRun(filepath.Join(dir, experiment, digest(r.Run)[:32]), experiment, r, timelines)
+		return writeMLflowRun(ctx, s, filepath.Join(dir, experiment, digest(r.Run)[:32]), experiment, r)
 	})
 }
 
@@ -92,7 +88,7 @@ func writeText(dir, name, content string) error {
 	})
 }
 
-func writeMLflowRun(dir, experiment string, r *store.RunFacts, timelines []store.Timeline) error {
+func writeMLflowRun(ctx context.Context, s *Source, dir, experiment string, r *store.RunFacts) error {
 	began := r.Created
 	if !r.Started.IsZero() {
 		began = r.Started
@@ -134,12 +130,14 @@ func writeMLflowRun(dir, experiment string, r *store.RunFacts, timelines []store
 			add(name, v.Unit, began, *v.Value, 0)
 		}
 	}
-	eachEvaluation(r, timelines, func(at time.Time, e *metrics.Evaluation) {
+	if err := s.eachEvaluation(ctx, r, func(at time.Time, e *metrics.Evaluation) {
 		add("evaluation.accuracy", "", at, e.Accuracy, e.Step)
 		if e.Loss != nil {
 			add("evaluation.loss", "", at, *e.Loss, e.Step)
 		}
-	})
+	}); err != nil {
+		return err
+	}
 	parameters := map[string]string{}
 	for key, v := range r.Parameters {
 		parameters[mlflowName(key)] = plain(v)
@@ -172,7 +170,11 @@ func writeTexts(dir string, texts map[string]string, most int) error {
 }
 
 // eachEvaluation calls f with the evaluations of the restart from which the run's results are.
-func eachEvaluation(r *store.RunFacts, timelines []store.Timeline, f func(time.Time, *metrics.Evaluation)) {
+func (s *Source) eachEvaluation(ctx context.Context, r *store.RunFacts, f func(time.Time, *metrics.Evaluation)) error {
+	if !r.Evaluated {
+		return nil
+	}
+	timelines, err := s.DB.Timelines(ctx, r.Run)
 	for _, one := range timelines {
 		if one.Restart != r.Restart {
 			continue
@@ -183,6 +185,7 @@ func eachEvaluation(r *store.RunFacts, timelines []store.Timeline, f func(time.T
 			}
 		}
 	}
+	return err
 }
 
 // plain returns a parameter's value as text: a list as JSON, a text as it is.

@@ -1,6 +1,8 @@
 package export
 
 import (
+	"bytes"
+	"compress/flate"
 	"context"
 	"io"
 	"maps"
@@ -23,12 +25,25 @@ var openMetricsFormat = Format{
 	file:   writeOpenMetrics,
 }
 
-// families collects samples by metric family, since a family must be in one piece.
-type families map[string]*dto.MetricFamily
+// families collects samples by metric family, since a family must be in one piece. A file of many
+// runs is large and repeats itself, so most of it waits in compressed form.
+type families map[string]*family
+
+type family struct {
+	samples dto.MetricFamily // those that are not yet in written
+	begun   bool             // written begins with the family's header
+	written bytes.Buffer     // text, as one DEFLATE stream for each pack
+}
 
 func writeOpenMetrics(ctx context.Context, s *Source, w io.Writer) error {
 	all := families{}
-	err := s.each(ctx, func(r *store.RunFacts) error {
+	packer, err := flate.NewWriter(nil, flate.BestSpeed)
+	if err != nil {
+		return err
+	}
+	const often = 100 // runs
+	runs := 0
+	err = s.each(ctx, func(r *store.RunFacts) error {
 		labels := runLabels(r)
 		all.add("scalebench_run_info", "", "a run; its status and, unless it is done, the reason", 1,
 			slices.Concat(labels, pairs("kind", r.Kind, "point", r.Point, "detail", r.Detail, "git_commit", r.GitCommit, "tags", r.Tags)))
@@ -50,15 +65,16 @@ func writeOpenMetrics(ctx context.Context, s *Source, w io.Writer) error {
 				all.add(name, unit, "of one run, in "+unitText(v.Unit), *v.Value, measured)
 			}
 		}
+		if runs++; runs%often == 0 {
+			return all.pack(packer, often)
+		}
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if _, err := expfmt.MetricFamilyToOpenMetrics(w, all[name]); err != nil {
-			return err
-		}
+	if err := all.write(w, packer); err != nil {
+		return err
 	}
 	_, err = expfmt.FinalizeOpenMetrics(w)
 	return err
@@ -67,12 +83,54 @@ func writeOpenMetrics(ctx context.Context, s *Source, w io.Writer) error {
 // add adds a sample to its family.
 func (f families) add(name, unit, help string, value float64, labels []*dto.LabelPair) {
 	if f[name] == nil {
-		f[name] = &dto.MetricFamily{Name: &name, Help: &help, Type: dto.MetricType_GAUGE.Enum()}
+		f[name] = &family{samples: dto.MetricFamily{Name: &name, Help: &help, Type: dto.MetricType_GAUGE.Enum()}}
 		if unit != "" {
-			f[name].Unit = &unit
+			f[name].samples.Unit = &unit
 		}
 	}
-	f[name].Metric = append(f[name].Metric, &dto.Metric{Label: labels, Gauge: &dto.Gauge{Value: &value}})
+	list := &f[name].samples.Metric
+	*list = append(*list, &dto.Metric{Label: labels, Gauge: &dto.Gauge{Value: &value}})
+}
+
+// pack compresses the samples of families that have at least so many.
+func (f families) pack(packer *flate.Writer, least int) error {
+	for _, one := range f {
+		if len(one.samples.Metric) < least {
+			continue
+		}
+		var text bytes.Buffer
+		if _, err := expfmt.MetricFamilyToOpenMetrics(&text, &one.samples); err != nil {
+			return err
+		}
+		if one.begun { // the header is then a single line, the type
+			_, _ = text.ReadBytes('\n')
+		}
+		packer.Reset(&one.written)
+		if _, err := text.WriteTo(packer); err != nil {
+			return err
+		}
+		if err := packer.Close(); err != nil {
+			return err
+		}
+		one.begun = true
+		one.samples = dto.MetricFamily{Name: one.samples.Name, Type: one.samples.Type}
+	}
+	return nil
+}
+
+// write writes all families, sorted by name, and empties them.
+func (f families) write(w io.Writer, packer *flate.Writer) error {
+	if err := f.pack(packer, 1); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(f)) {
+		for packs := &f[name].written; packs.Len() > 0; {
+			if _, err := io.Copy(w, flate.NewReader(packs)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // runLabels returns the labels of every sample of a run.

@@ -103,7 +103,7 @@ func writeParquet(ctx context.Context, s *Source, dir string) error {
 							err = values(parquetValueOf(r.Run, v))
 						}
 					}
-					if err != nil {
+					if err != nil || !r.Stepped {
 						return err
 					}
 					return s.DB.EachStep(ctx, r.Run, func(step store.RankStep) error { return steps(parquetStepOf(r.Run, step)) })

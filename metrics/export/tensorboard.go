@@ -3,6 +3,7 @@ package export
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -28,10 +29,6 @@ var tensorBoardFormat = Format{
 
 func writeTensorBoard(ctx context.Context, s *Source, dir string) error {
 	return s.each(ctx, func(r *store.RunFacts) error {
-		timelines, err := s.DB.Timelines(ctx, r.Run)
-		if err != nil {
-			return err
-		}
 		_, name, _ := strings.Cut(r.Run, "/")
 		file := fmt.Sprintf("events.out.tfevents.%010d.scalebench", r.Created.Unix())
 		return create(filepath.Join(dir, safeName(name, word)), file, func(w io.Writer) error {
@@ -47,12 +44,15 @@ func writeTensorBoard(ctx context.Context, s *Source, dir string) error {
 					b.scalar(tag, 0, r.Created, *v.Value)
 				}
 			}
-			eachEvaluation(r, timelines, func(at time.Time, e *metrics.Evaluation) {
+			err := s.eachEvaluation(ctx, r, func(at time.Time, e *metrics.Evaluation) {
 				b.scalar("evaluation/accuracy", e.Step, at, e.Accuracy)
 				if e.Loss != nil {
 					b.scalar("evaluation/loss", e.Step, at, *e.Loss)
 				}
 			})
+			if err != nil || !r.Stepped {
+				return errors.Join(err, b.err)
+			}
 			return s.DB.EachCommonStep(ctx, r.Run, r.Restart, b.step)
 		})
 	})

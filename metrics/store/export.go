@@ -21,7 +21,9 @@ type RunFacts struct {
 	GitCommit      string // of the study's folder; "" if not recorded
 	Counts         bool   // results use the run
 	Started, Ended time.Time
-	Restart        int // from which the results are
+	Restart        int  // from which the results are
+	Stepped        bool // steps of its ranks are stored
+	Evaluated      bool // evaluations are stored
 	Results        []Result
 }
 
@@ -70,7 +72,9 @@ func factsOf(ctx context.Context, tx *sql.Tx, facts []RunFacts) error {
 		return err
 	}
 	rows, err := tx.QueryContext(ctx, `SELECT run, kind, coalesce(cluster, ''), coalesce(partition, ''), coalesce(git_commit, ''), started, ended, coalesce(restart, 0),
-			EXISTS (SELECT 1 FROM counted c WHERE c.id = runs.id)
+			EXISTS (SELECT 1 FROM counted c WHERE c.id = runs.id),
+			EXISTS (SELECT 1 FROM event_file f JOIN block b ON b.file = f.id WHERE f.run = runs.id AND f.writer = 'rank'),
+			EXISTS (SELECT 1 FROM event_file f JOIN evaluation e ON e.file = f.id WHERE f.run = runs.id AND f.writer = 'rank')
 		FROM runs WHERE run IN (SELECT value FROM json_each(?))`, text)
 	if err != nil {
 		return err
@@ -80,7 +84,7 @@ func factsOf(ctx context.Context, tx *sql.Tx, facts []RunFacts) error {
 		var run string
 		var f RunFacts
 		var started, ended sql.NullFloat64
-		if err := rows.Scan(&run, &f.Kind, &f.Cluster, &f.Partition, &f.GitCommit, &started, &ended, &f.Restart, &f.Counts); err != nil {
+		if err := rows.Scan(&run, &f.Kind, &f.Cluster, &f.Partition, &f.GitCommit, &started, &ended, &f.Restart, &f.Counts, &f.Stepped, &f.Evaluated); err != nil {
 			return err
 		}
 		f.RunRow = of[run].RunRow
