@@ -47,6 +47,8 @@ func (o *ImportOptions) read(file string, sets map[string]any, yield func(Import
 	}
 	text := io.TeeReader(from, io.MultiWriter(sum, &n))
 	var source *store.Source
+	var curveless reasons
+	defer func() { curveless.each(o.say) }()
 	for r, err := range o.extract(file, text, info.Size(), sets) {
 		if err != nil {
 			return err
@@ -60,6 +62,9 @@ func (o *ImportOptions) read(file string, sets map[string]any, yield func(Import
 		one, err := o.item(file, *source, info.ModTime(), sets, r)
 		if err != nil {
 			return err
+		}
+		if why := r.Result.Curveless(); why != "" {
+			curveless.add(placed(file, r.Part), why)
 		}
 		if !yield(one) {
 			return nil
@@ -79,16 +84,9 @@ func (o *ImportOptions) item(file string, source store.Source, modified time.Tim
 		}
 		labels[key] = v
 	}
-	place := file
-	if r.Part != "" {
-		place += ", " + r.Part
-	}
 	var err error
-	if one.Run, err = o.run(place, labels, r.Result); err != nil {
+	if one.Run, err = o.run(placed(file, r.Part), labels, r.Result); err != nil {
 		return one, err
-	}
-	if why := r.Result.Curveless(); why != "" {
-		o.say(place + ": " + why)
 	}
 	one.Run.Detail = "imported from " + source.Path
 	one.Run.CreatedUnix = r.Result.StartUnix
@@ -102,6 +100,43 @@ func (o *ImportOptions) item(file string, source store.Source, modified time.Tim
 		one.Events = slices.Values(slices.Collect(one.Events))
 	}
 	return one, nil
+}
+
+// placed names a part of a file, "" for the whole file, for messages.
+func placed(file, part string) string {
+	if part == "" {
+		return file
+	}
+	return file + ", " + part
+}
+
+// reasons counts why parts of a file are left out of curves. A table may have the same reason in
+// each of its rows.
+type reasons struct {
+	order []string // in the order of their first parts
+	first map[string]string
+	parts map[string]int
+}
+
+func (r *reasons) add(place, why string) {
+	if r.parts == nil {
+		r.first, r.parts = map[string]string{}, map[string]int{}
+	}
+	if r.parts[why]++; r.parts[why] == 1 {
+		r.first[why] = place
+		r.order = append(r.order, why)
+	}
+}
+
+// each says every reason once, of the first part that has it.
+func (r *reasons) each(say func(string)) {
+	for _, why := range r.order {
+		text := r.first[why] + ": " + why
+		if more := r.parts[why] - 1; more > 0 {
+			text += fmt.Sprintf(" (%d more of its parts likewise)", more)
+		}
+		say(text)
+	}
 }
 
 // fewFindings or less are made into events once and kept, as for a row of a table; more, as

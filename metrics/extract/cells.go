@@ -21,11 +21,12 @@ func (t *table) cell(row int, ours string) (v Value, scale float64, ok bool) {
 	if v, ok = t.clock(row, ours, r); ok {
 		return v, 1, true
 	}
-	v, ok = t.value(row, r.Name)
+	text, unit := t.split(row, r.Name)
+	v, ok = t.number(row, r.Name, text)
 	if !ok {
 		return v, 1, false
 	}
-	scale = r.scale
+	scale = t.inUnit(row, ours, unit)
 	if r.per != "" {
 		scale *= t.counts(row, r.per)
 	}
@@ -42,11 +43,11 @@ func (t *table) cell(row int, ours string) (v Value, scale float64, ok bool) {
 // minutes matches names of columns that say how to read 31:00.
 var minutes = regexp.MustCompile(`(?i)(?:^|[^a-z:])m{1,2}:s{1,2}`)
 
-// clock returns the seconds in a cell such as 1:02:03 or 1-02:03:04, if the figure is a time. It
+// clock returns the seconds in a cell such as 1:02:03, 1-02:03:04 or 1h 2m 3s, if the figure is a time. It
 // fails for 31:00, which may be minutes or hours.
 func (t *table) clock(row int, ours string, r reading) (v Value, ok bool) {
 	text := strings.TrimSpace(t.rows[row][t.at[r.Name]])
-	if tableUnits[ours] != "s" || !strings.Contains(text, ":") {
+	if tableUnits[ours] != "s" || !strings.ContainsAny(text, ":hms") {
 		return v, false
 	}
 	d, ok := number.Read(text)
@@ -60,6 +61,50 @@ func (t *table) clock(row int, ours string, r reading) (v Value, ok bool) {
 		t.l.fail(t.line[row], "column %s: %s may be minutes and seconds, or hours and minutes; write 0:%s or %s:00", r.Name, clip(text), text, text)
 	}
 	return Value{Number: d.Value, Line: t.line[row]}, true
+}
+
+// numberAndUnit matches a cell with a number and a unit: 204.5 ms, 1.86M, 76.1 %.
+var numberAndUnit = regexp.MustCompile(`^([-+]?[\d.,'’ \x{a0}\x{202f}]*\d)[ \x{a0}\x{202f}]*([\pL%][^\d()±]*)$`)
+
+// split returns the number and the unit in a cell; the unit is "" if the cell states none.
+func (t *table) split(row int, column string) (text, unit string) {
+	text = strings.TrimSpace(t.rows[row][t.at[column]])
+	if m := numberAndUnit.FindStringSubmatch(text); m != nil && number.ParseUnits(m[2]) != nil {
+		return m[1], m[2]
+	}
+	return text, ""
+}
+
+// inUnit returns the factor from the unit that a cell states, "" for none, to the figure's unit. It
+// fails if the figure cannot be in that unit, if the column's name or the user states another one,
+// or if only some cells of the column state a unit and nothing says that of the others.
+func (t *table) inUnit(row int, ours, unit string) float64 {
+	r := t.reads[ours]
+	base, figure := tableUnits[ours]
+	scale := r.scale
+	if unit != "" {
+		d, fits := fitting(unitDimensions(unit), base)
+		prefix, _ := number.ParseUnit(unit)
+		switch whole := clip(t.rows[row][t.at[r.Name]]); {
+		case figure && prefix.Bare && prefix.Base+prefix.Per == "" && strings.HasSuffix(base, "/s"):
+			return r.scale * prefix.Scale
+		case !figure || !fits:
+			t.l.fail(t.line[row], "column %s: %s cannot be in %s; write a number alone", r.Name, ours, clip(unit))
+		case d.steps || d.per != "":
+			t.l.fail(t.line[row], "column %s: %s has its unit in the cell; write the number alone, and %s", r.Name, whole, mapping(ours, r.Name, unit))
+		case (r.stated || r.scale != 1) && d.scale != r.scale:
+			t.l.fail(t.line[row], "column %s: %s is in another unit than the column; write all cells in one unit", r.Name, whole)
+		}
+		scale = d.scale
+	}
+	if how := map[bool]string{true: "with", false: "without"}[unit != ""]; figure && !r.stated && r.cells != how {
+		if r.cells != "" {
+			t.l.fail(t.line[row], "column %s: some cells state a unit and others do not; write it in all cells or, for the whole column, as %s", r.Name, mapping(ours, r.Name, "UNIT"))
+		}
+		r.cells = how
+		t.reads[ours] = r
+	}
+	return scale
 }
 
 // readable returns the number in a cell. ok is false also if the cell is not a number, which the

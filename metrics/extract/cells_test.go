@@ -56,6 +56,38 @@ func TestRatesOfOne(t *testing.T) {
 	}
 }
 
+// A cell may state the unit of its number. 204.5 ms are 0.2045 s; 23.97 min are 1438.2 s; 1 h 2 min
+// 3 s are 3723 s; 46.7k samples/s are 46,700.
+func TestUnitsInCells(t *testing.T) {
+	for _, c := range []struct {
+		name, csv string
+		maps      []string
+		want      string
+		why       string
+	}{
+		{"ms", "workers,r\n8,204.5 ms\n", []string{"step_seconds=r"}, "step_seconds 0.2045", ""},
+		{"minutes", "workers,r\n8,23.97 mins\n", []string{"train_seconds=r"}, "train_seconds 1438.2", ""},
+		{"a length of time", "workers,r\n8,1h 2m 3s\n", []string{"train_seconds=r"}, "train_seconds 3723", ""},
+		{"a prefix", "workers,r\n8,46.7k\n", []string{"throughput=r"}, "throughput 46700", ""},
+		{"a prefix of a large one", "workers,r\n1,700\n2,1.5k\n", []string{"throughput=r"}, "throughput 700; throughput 1500", ""},
+		{"a rate", "workers,r\n8,120 img/min\n", []string{"throughput=r"}, "throughput 2", ""},
+		{"as the column says", "workers,r (ms)\n8,204.5 ms\n", []string{"step_seconds=r (ms)"}, "step_seconds 0.2045", ""},
+		{"not as the column says", "workers,r (ms)\n8,204.5 s\n", []string{"step_seconds=r (ms)"}, "", "in another unit than the column"},
+		{"not as the user says", "workers,r\n8,204.5 s\n", []string{"step_seconds=r:ms"}, "", "in another unit than the column"},
+		{"another quantity", "workers,r\n8,204.5 ms\n", []string{"throughput=r"}, "", `throughput cannot be in "ms"`},
+		{"of a device", "workers,r\n8,120 img/s/GPU\n", []string{"throughput=r"}, "", "write the number alone, and --map throughput=r:img/s/GPU"},
+		{"only one", "workers,r\n8,204.5 ms\n16,1.2\n", []string{"step_seconds=r"}, "", "t.csv:3: column r: some cells state a unit and others do not"},
+		{"only the second", "workers,r\n8,1.2\n16,204.5 ms\n", []string{"step_seconds=r"}, "", "t.csv:3: column r: some cells state a unit and others do not"},
+		{"an unknown unit", "workers,r\n8,204.5 wibbles\n", []string{"step_seconds=r"}, "", "is not a finite number"},
+	} {
+		runs, _, err := readRuns(c.csv, Options{}, c.maps...)
+		checkRuns(t, c.name, runs, strings.Split(c.want, "; "), err, c.why)
+	}
+	if runs, notes, err := readRuns("workers,r\n8,23.97 mins\n", Options{}, "train_seconds=r"); err != nil || len(runs) != 1 || strings.Contains(fmt.Sprint(notes), "does not state its unit") {
+		t.Errorf("%v, %v: %v", runs, err, notes)
+	}
+}
+
 // firstNote returns the note of the first figure of a table.
 func firstNote(t *testing.T, csv string, o Options, maps ...string) string {
 	t.Helper()

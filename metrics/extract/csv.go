@@ -160,7 +160,11 @@ func (t *table) value(row int, column string) (v Value, ok bool) {
 	if !has || column == "" { // "" means that there is no such column; pandas writes an index without a name
 		return v, false
 	}
-	text := strings.TrimSpace(t.rows[row][i])
+	return t.number(row, column, strings.TrimSpace(t.rows[row][i]))
+}
+
+// number returns the number that a cell states as text, like value.
+func (t *table) number(row int, column, text string) (v Value, ok bool) {
 	switch strings.ToLower(text) {
 	case "", "na", "nan", "none", "null":
 		return v, false

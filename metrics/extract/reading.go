@@ -19,7 +19,11 @@ type reading struct {
 	per   string  // number.PerDevice or number.PerNode: multiply by the number of devices or nodes in the row
 	steps bool    // the column is a rate of steps: multiply by the global batch
 	each  bool    // the column is a step time: divide by it
-	sure  bool    // the user gave the unit, or the column's name says that it covers all devices
+	// stated: the user gave the unit, or the column's name states one. cells: whether the cells read
+	// so far state one, "with" or "without"; "" before the first.
+	stated bool
+	cells  string
+	sure   bool // the user gave the unit, or the column's name says that it covers all devices
 }
 
 // tableUnits maps the figures to which columns of a table can be mapped to the units in which they
@@ -67,11 +71,11 @@ func (l *log) reading(ours string, c Column) (reading, error) {
 			return r, fmt.Errorf("%s cannot be in %q; it may be in %s, for example", ours, c.Unit, strings.Join(validUnits(ours, base), ", "))
 		}
 		r.take(d, ours)
-		r.sure = true
+		r.sure, r.stated = true, true
 		return r, l.batched(ours, r)
 	}
 	h := headingOf(c.Name)
-	r.sure = h.total
+	r.sure, r.stated = h.total, h.said != ""
 	d, fits := fitting(h.dims, base)
 	if err := cmp.Or(derived(ours, c.Name, base), misnamed(ours, c.Name, base, h)); err != nil {
 		return r, err

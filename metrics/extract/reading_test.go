@@ -83,8 +83,7 @@ func TestCellsRefused(t *testing.T) {
 		"5100-5200":             `"5100-5200" is not a finite number: it is a range; write one number, or leave the cell empty`,
 		"9860 (83% efficiency)": "write 9860 alone, or leave the cell empty; a unit is in the column's name",
 		"~37000":                "write 37000 alone, or leave the cell empty",
-		"76 %":                  "write 76 alone",
-		"1.5k":                  "write 1.5 alone",
+		"76 %":                  `throughput cannot be in "%"; write a number alone`,
 		"fast":                  `"fast" is not a finite number`,
 		"2024-01-05":            "write",
 	} {

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/scalebench/scalebench/metrics/number"
 )
 
 // A survey checks all rows of a table before any of them becomes a run. It finds problems that no
@@ -32,7 +34,7 @@ type survey struct {
 	others  []*other       // columns that the user did not map
 	locale  locale
 	labelAt map[int]bool // indices of the columns that are labels
-	plain   []string     // figures of which a cell is a plain number, and not a time such as 1:02:03
+	plain   []string     // figures of which a cell is a number without a unit
 	summed  []surveyed   // rows with the name of a summary in a label, such as "average"
 
 	left     map[int]string // why rows do not count as runs, by row number
@@ -126,8 +128,8 @@ func (t *table) again() *csv.Reader {
 }
 
 // look records a row.
-func (s *survey) look(number, line int, row []string) {
-	r := surveyed{number: number, line: line}
+func (s *survey) look(n, line int, row []string) {
+	r := surveyed{number: n, line: line}
 	labels := s.labels(row, s.columns)
 	for _, ours := range []string{"workers", "replicas"} {
 		switch n := labels[ours].(type) {
@@ -151,7 +153,7 @@ func (s *survey) look(number, line int, row []string) {
 	for i, ours := range s.figures {
 		text := strings.TrimSpace(row[s.at[s.columns[ours].Name]])
 		s.locale.see(text, line, s.columns[ours].Name)
-		if text != "" && !strings.Contains(text, ":") && !slices.Contains(s.plain, ours) {
+		if d, _ := number.Read(text); text != "" && !d.Known && !slices.Contains(s.plain, ours) {
 			s.plain = append(s.plain, ours)
 		}
 		mapped = append(mapped, text)
@@ -164,7 +166,8 @@ func (s *survey) look(number, line int, row []string) {
 			x = s.reads[ours].times(v.Number, scale)
 			r.digits += significantDigits(text)
 			if i == 0 {
-				_, fraction, _ := strings.Cut(text, ".")
+				digits, _ := one.split(0, s.columns[ours].Name)
+				_, fraction, _ := strings.Cut(digits, ".")
 				r.decimals = len(fraction)
 			}
 		})
