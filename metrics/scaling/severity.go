@@ -74,6 +74,29 @@ func SeverityOf(text string) Severity {
 	return Serious
 }
 
+// remedies say how to remove the cause of a decisive warning, by a pattern of its text.
+var remedies = []struct {
+	pattern *regexp.Regexp
+	text    string
+}{
+	{regexp.MustCompile(`\bcomputes? with \d+ threads? on`), "use fewer workers or threads, or more CPUs"},
+	{regexp.MustCompile(`\branks on .+ share GPU `), "give each rank its own GPU"},
+	{regexp.MustCompile(`: they did not train one model|\breports? a world size of `), "start the ranks as one training"},
+	{regexp.MustCompile(`differs between runs: `), "give it one value"},
+	{regexp.MustCompile(` on nodes that other jobs may share `), "use whole nodes for all"},
+	{regexp.MustCompile(`\bonly rank \S+ states `), "print it on all ranks"},
+}
+
+// Remedy returns how to remove the cause of a decisive warning; "" if unknown.
+func Remedy(warning string) string {
+	for _, r := range remedies {
+		if r.pattern.MatchString(warning) {
+			return r.text
+		}
+	}
+	return ""
+}
+
 // Severity returns the severity of the remark.
 func (r Remark) Severity() Severity {
 	if r.Chance {

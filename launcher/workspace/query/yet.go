@@ -15,6 +15,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/capacity"
 	"github.com/scalebench/scalebench/metrics/scaling/decision"
 	"github.com/scalebench/scalebench/metrics/scaling/sensitivity"
+	"github.com/scalebench/scalebench/metrics/scaling/sequential"
 )
 
 // single returns an error if the wish asks several questions at once.
@@ -51,7 +52,11 @@ func (r *Reader) enoughYet(ctx context.Context, o Wish) (*decide.Results, error)
 		if names := a.LeftOut(); names != nil {
 			one.Text += " Left out as clearly too little: " + strings.Join(names, ", ") + "."
 		}
-		if !one.Decided && one.Open == nil {
+		switch {
+		case one.Decided:
+		case len(a.Because) > 0:
+			one.Open, one.Caveat = nil, sequential.Unremoved(a.Because[0])
+		case one.Open == nil:
 			one.Caveat = n.unmeasured(a)
 		}
 		results.Answers = append(results.Answers, one)
@@ -71,9 +76,6 @@ func (n *Needed) unmeasured(a sensitivity.Answer) string {
 		}
 		return text
 	}
-	if len(a.Because) > 0 {
-		return a.Because[0]
-	}
 	return a.Why
 }
 
@@ -91,10 +93,13 @@ func (r *Reader) replicasYet(ctx context.Context, o Wish) (*decide.Results, erro
 	results := &decide.Results{Observations: rated.Observations, Curves: rated.Curves, Answers: []decide.Answer{}}
 	for _, a := range rated.Answers {
 		one := decide.Answer{Series: a.Series, Text: a.Sentence(), Decided: a.Replicas > 0 && !a.Provisional}
-		if !one.Decided {
-			if one.Open = rated.open(a); one.Open == nil {
-				one.Caveat = whyProvisional(a)
-			}
+		if doubts := rated.decisive(a.Series); len(doubts) > 0 {
+			one.Decided, one.Caveat = false, sequential.Unremoved(doubts[0])
+		} else if one.Open = rated.open(a); one.Open == nil {
+			one.Caveat = whyProvisional(a)
+		}
+		if one.Decided {
+			one.Open, one.Caveat = nil, ""
 		}
 		results.Answers = append(results.Answers, one)
 	}

@@ -91,6 +91,8 @@ func (q Question) decided(a *advice.Advice) bool {
 		return false
 	case a.Workers != nil:
 		return !a.Provisional
+	case slices.ContainsFunc(a.Caveats, doubtful):
+		return false
 	}
 	return a.Limited() && !slices.ContainsFunc(a.Candidates, func(c advice.Candidate) bool {
 		return c.Basis == advice.Measured && c.Keeps != nil && *c.Keeps > 1-q.Design.Confidence
@@ -136,27 +138,29 @@ func within(mean, sd, room float64) float64 {
 	return distuv.UnitNormal.CDF((room-mean)/sd) - distuv.UnitNormal.CDF((-room-mean)/sd)
 }
 
-// lasting returns the doubt that alone makes an answer provisional and that more runs do not
-// remove. It returns "" if more runs may change the answer or remove the doubt.
-func lasting(a *advice.Advice) (text string) {
-	if a.Workers == nil {
-		return ""
+// doubtful reports whether a doubt is a warning about the runs that can change the answer. More runs
+// would get the same warning.
+func doubtful(d decision.Caveat) bool { return d.Changes && d.Kind == decision.Data }
+
+// lasting returns a doubt that makes the answer provisional and that more runs do not remove; ""
+// without one.
+func lasting(a *advice.Advice) string {
+	if i := slices.IndexFunc(a.Caveats, doubtful); i >= 0 {
+		return Unremoved(a.Caveats[i].Text)
 	}
-	if i := slices.IndexFunc(a.Caveats, func(d decision.Caveat) bool { return d.Changes && d.Kind == decision.Constant }); i >= 0 {
+	constant := func(d decision.Caveat) bool { return d.Changes && d.Kind == decision.Constant }
+	if i := slices.IndexFunc(a.Caveats, constant); i >= 0 && a.Workers != nil {
 		return a.Caveats[i].Text // at least as many equal runs as an interval of a median needs
 	}
-	if len(a.Undecided) > 0 || len(a.Unproven) > 0 {
-		return ""
+	return ""
+}
+
+// Unremoved returns a warning that more runs do not remove, with what to do.
+func Unremoved(warning string) string {
+	if remedy := scaling.Remedy(warning); remedy != "" {
+		return warning + "; " + remedy + ", and measure again with another study.name"
 	}
-	for _, d := range a.Caveats {
-		switch {
-		case d.Changes && d.Kind != decision.Data:
-			return ""
-		case d.Changes && text == "":
-			text = d.Text
-		}
-	}
-	return text
+	return warning
 }
 
 // compareWithBase adds the base to the open counts if the user requires a minimum efficiency,

@@ -253,6 +253,31 @@ func TestEqualRunsEnd(t *testing.T) {
 	}
 }
 
+// A warning that every run will get is known at the first look, and more runs do not remove it: the
+// study ends there, and says what to change.
+func TestWarningThatStaysEnds(t *testing.T) {
+	crowded := []string{"2 ranks on n1 compute with 4 threads on 2 CPUs"}
+	for name, c := range map[string]struct {
+		wish advice.Options
+		runs map[int][]float64
+	}{
+		"counts that may both be best":   {advice.Options{Warnings: crowded}, map[int][]float64{1: {100, 101}, 2: {140, 142}}},
+		"a deadline that 2 workers meet": {advice.Options{Warnings: crowded, Samples: 1000, Deadline: 6}, map[int][]float64{1: {100, 101}, 2: {190, 191}}},
+		"a deadline that nothing meets":  {advice.Options{Warnings: crowded, Samples: 1000, Deadline: 1}, map[int][]float64{1: {100, 101}, 2: {190, 191}}},
+	} {
+		q := question(t, c.wish)
+		l := lookAt(t, q, c.runs)
+		b, _ := q.Next(l, -1)
+		if want := crowded[0] + "; use fewer workers or threads, or more CPUs, and measure again with another study.name"; l.Decided || b != nil || l.Caveat != want {
+			t.Errorf("%s: decided %v, next %+v, caveat %q", name, l.Decided, b, l.Caveat)
+		}
+		c.wish.Warnings = []string{"some runs did not record what they ran on"}
+		if l := lookAt(t, question(t, c.wish), c.runs); l.Caveat != "" {
+			t.Errorf("%s, minor warning: caveat %q", name, l.Caveat)
+		}
+	}
+}
+
 // Two settings whose runs are all equal are compared no longer than six runs, and the test, which
 // would tell 6 from 6 equal runs at p = 2/924, decides nothing.
 func TestEqualPairsEnd(t *testing.T) {
