@@ -83,6 +83,9 @@ func (t *table) inUnit(row int, ours, unit string) float64 {
 	base, figure := tableUnits[ours]
 	scale := r.scale
 	if unit != "" {
+		if r.each { // a step time
+			base = "s"
+		}
 		d, fits := fitting(unitDimensions(unit), base)
 		prefix, _ := number.ParseUnit(unit)
 		switch whole := clip(t.rows[row][t.at[r.Name]]); {
@@ -101,7 +104,7 @@ func (t *table) inUnit(row int, ours, unit string) float64 {
 		if r.cells != "" {
 			t.l.fail(t.line[row], "column %s: some cells state a unit and others do not; write it in all cells or, for the whole column, as %s", r.Name, mapping(ours, r.Name, "UNIT"))
 		}
-		r.cells = how
+		r.cells, r.unit = how, unit
 		t.reads[ours] = r
 	}
 	return scale

@@ -40,6 +40,8 @@ func TestRatesOfOne(t *testing.T) {
 		{"steps, 5 a second of 2 batches of 32", "workers,r\n2,5\n", Options{WorkerBatch: 32}, []string{"throughput=r:steps/s"}, "throughput 320", "", ""},
 		{"0.2 s a step", "workers,r\n2,0.2\n", Options{WorkerBatch: 32}, []string{"throughput=r:s/step"}, "throughput 320", "", ""},
 		{"200 ms a step", "workers,r\n2,200\n", Options{WorkerBatch: 32}, []string{"throughput=r:ms/step"}, "throughput 320", "", ""},
+		{"200 ms in the cell", "workers,r\n2,200 ms\n", Options{WorkerBatch: 32}, []string{"throughput=r:ms/step"}, "throughput 320", "", ""},
+		{"0.2 s in the cell of ms", "workers,r\n2,0.2 s\n", Options{WorkerBatch: 32}, []string{"throughput=r:ms/step"}, "", "", "in another unit than the column"},
 		{"steps, end to end", "workers,r\n2,5\n", Options{WorkerBatch: 32}, []string{"end_to_end=r:steps/s"}, "end_to_end 320", "", ""},
 		{"steps without a batch", "workers,r\n2,5\n", Options{}, []string{"throughput=r:steps/s"}, "", "", "--worker-batch N; or write --map step_seconds=r"},
 		{"steps without workers", "x,r\n2,5\n", Options{WorkerBatch: 32}, []string{"throughput=r:steps/s"}, "", "", "give the number of devices"},

@@ -20,10 +20,10 @@ type reading struct {
 	steps bool    // the column is a rate of steps: multiply by the global batch
 	each  bool    // the column is a step time: divide by it
 	// stated: the user gave the unit, or the column's name states one. cells: whether the cells read
-	// so far state one, "with" or "without"; "" before the first.
-	stated bool
-	cells  string
-	sure   bool // the user gave the unit, or the column's name says that it covers all devices
+	// so far state one, "with" or "without"; "" before the first. unit: that of the first cell.
+	stated      bool
+	cells, unit string
+	sure        bool // the user gave the unit, or the column's name says that it covers all devices
 }
 
 // tableUnits maps the figures to which columns of a table can be mapped to the units in which they

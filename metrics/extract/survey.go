@@ -85,6 +85,7 @@ func (t *table) survey(columns map[string]Column) *survey {
 	s.locale.check(t)
 	s.alike()
 	s.untimed()
+	s.stepTimes()
 	s.summaries()
 	s.copies()
 	s.join()
@@ -96,6 +97,20 @@ func (t *table) survey(columns map[string]Column) *survey {
 	}
 	failIf(errors.Join(s.problems...))
 	return s
+}
+
+// stepTimes says how a table with step times and no rate gets a throughput.
+func (s *survey) stepTimes() {
+	r, has := s.reads[stepSeconds]
+	rated := slices.ContainsFunc([]string{"throughput", "end_to_end", tokensPerSecond, tokensPerGPU}, func(name string) bool { return s.reads[name].Name != "" })
+	if !has || rated || s.l.o.WorkerBatch > 0 {
+		return
+	}
+	unit := cmp.Or(r.Unit, r.unit, "s")
+	if len(number.Divided(number.Words(unit))) == 1 {
+		unit += "/step"
+	}
+	s.say("the table has step times and no rate; with N samples per worker and step, %s --worker-batch N gives the throughput", mapping("throughput", r.Name, unit))
 }
 
 // untimed reports times whose column does not state a unit: they are read in seconds. It leaves out
