@@ -70,11 +70,11 @@ func TestOpenBase(t *testing.T) {
 	}
 }
 
-// The caveat that more runs do not remove is the first one that can change the answer, provided
-// that no caveat is about data and no count is open.
+// The caveat that more runs do not remove is the first warning about the runs that can change the
+// answer, even if runs may still remove other doubts; otherwise that all runs of a count are equal.
 func TestLastingCaveat(t *testing.T) {
 	four := 4
-	data := decision.Caveat{Kind: decision.Data, Text: "few runs", Changes: true}
+	data := decision.Caveat{Kind: decision.Data, Text: "crowded", Changes: true}
 	drift := decision.Caveat{Kind: "drift", Text: "drift", Changes: true}
 	order := decision.Caveat{Kind: "order", Text: "order", Changes: true}
 	equal := decision.Caveat{Kind: decision.Constant, Text: "equal runs", Changes: true}
@@ -84,14 +84,14 @@ func TestLastingCaveat(t *testing.T) {
 		a    advice.Advice
 		want string
 	}{
-		{"one", advice.Advice{Workers: &four, Caveats: []decision.Caveat{data}}, "few runs"},
-		{"the first", advice.Advice{Workers: &four, Caveats: []decision.Caveat{data, {Kind: decision.Data, Text: "later", Changes: true}}}, "few runs"},
-		{"after one that changes nothing", advice.Advice{Workers: &four, Caveats: []decision.Caveat{small, data}}, "few runs"},
-		{"with another that runs may remove", advice.Advice{Workers: &four, Caveats: []decision.Caveat{data, drift}}, ""},
+		{"one", advice.Advice{Workers: &four, Caveats: []decision.Caveat{data}}, "crowded"},
+		{"the first", advice.Advice{Workers: &four, Caveats: []decision.Caveat{data, {Kind: decision.Data, Text: "later", Changes: true}}}, "crowded"},
+		{"after one that changes nothing", advice.Advice{Workers: &four, Caveats: []decision.Caveat{small, data}}, "crowded"},
+		{"with another that runs may remove", advice.Advice{Workers: &four, Caveats: []decision.Caveat{drift, data}}, "crowded"},
 		{"only such", advice.Advice{Workers: &four, Caveats: []decision.Caveat{order}}, ""},
-		{"no answer", advice.Advice{Caveats: []decision.Caveat{data}}, ""},
-		{"undecided", advice.Advice{Workers: &four, Undecided: []advice.Contender{{Workers: 2}}, Caveats: []decision.Caveat{data}}, ""},
-		{"unproven", advice.Advice{Workers: &four, Unproven: []int{8}, Caveats: []decision.Caveat{data}}, ""},
+		{"no answer", advice.Advice{Caveats: []decision.Caveat{data}}, "crowded"},
+		{"undecided", advice.Advice{Workers: &four, Undecided: []advice.Contender{{Workers: 2}}, Caveats: []decision.Caveat{data}}, "crowded"},
+		{"unproven", advice.Advice{Workers: &four, Unproven: []int{8}, Caveats: []decision.Caveat{data}}, "crowded"},
 		{"none", advice.Advice{Workers: &four}, ""},
 		{"equal runs, unproven", advice.Advice{Workers: &four, Unproven: []int{8}, Caveats: []decision.Caveat{order, equal}}, "equal runs"},
 		{"equal runs, no answer", advice.Advice{Caveats: []decision.Caveat{equal}}, ""},
