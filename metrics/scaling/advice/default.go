@@ -54,8 +54,16 @@ func (s *study) byDefault() {
 	}
 	q.Over = func(i, j int) decision.Comparison { return at(i, j).comparison() }
 	q.Caveats = append(slices.Clone(s.data), s.counted()...)
+	if s.o.Target != nil && s.timeless != "" {
+		q.Caveats = append(q.Caveats, decision.Caveat{Kind: decision.Misses, Text: "no worker count has a time to " + s.goal(), Changes: true})
+	}
 	r := decision.Decide(q)
 	s.take(r, func(i int) int { return points[i].Workers })
+	for i := range s.curve.Points {
+		if p := &s.curve.Points[i]; !s.paced(p) && s.mayReach(p.Workers) { // no run reached the target, perhaps by chance
+			s.Unproven = append(s.Unproven, p.Workers)
+		}
+	}
 	if r.Chosen < 0 {
 		s.Reason = [2]string{fmt.Sprintf("No worker count can be recommended: at every one, too many runs miss %s.", s.goal()), s.Limits.sentence}
 		return

@@ -109,7 +109,8 @@ func (p pair) comparison() decision.Comparison {
 		return decision.Comparison{}
 	}
 	price := math.Pow(kneeGain, -p.doublings) * p.success.Value
-	c := decision.Comparison{Value: p.Estimate.Value * price, Caveat: p.doubt, Overlaps: p.overlaps}
+	c := decision.Comparison{Value: p.Estimate.Value * price, Caveat: p.doubt}
+	c.Overlaps = p.overlaps || c.Value*p.success.Low < p.success.Value // the runs that miss may make up for the lead
 	if p.speed != nil {
 		c.Belief = new(cmp.Or(p.oneSided, p.speed).Times(p.success).Scale(math.Pow(kneeGain, -p.doublings)))
 	}

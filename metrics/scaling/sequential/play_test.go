@@ -13,12 +13,13 @@ import (
 // drawn one by one in their order. It shares no code with the estimators.
 type machine struct {
 	counts []int
-	speed  func(n float64) float64               // samples/s of an undisturbed run
-	noise  func(r *rand.Rand, count int) float64 // deviation of the logarithm of a run's speed
-	drift  func(r *rand.Rand, t int) float64     // drift of the machine at its t-th run; nil: none
-	truth  []float64                             // median samples/s by count, without drift
-	t      int                                   // runs made
-	hours  float64                               // worker-hours spent
+	speed  func(n float64) float64                    // samples/s of an undisturbed run
+	noise  func(r *rand.Rand, count int) float64      // deviation of the logarithm of a run's speed
+	train  func(r *rand.Rand, o *scaling.Observation) // adds what a run reports beyond its speed; nil: nothing
+	drift  func(r *rand.Rand, t int) float64          // drift of the machine at its t-th run; nil: none
+	truth  []float64                                  // median samples/s by count, without drift
+	t      int                                        // runs made
+	hours  float64                                    // worker-hours spent
 	obs    []scaling.Observation
 	repeat map[int]int
 }
@@ -143,12 +144,16 @@ func (m *machine) run(r *rand.Rand, n int) {
 	}
 	x := m.speed(float64(n)) * math.Exp(e)
 	m.repeat[n]++
-	m.obs = append(m.obs, scaling.Observation{
+	o := scaling.Observation{
 		Run: fmt.Sprintf("s/w%d-r%d-a1", n, m.repeat[n]), Study: "s", Point: fmt.Sprintf("w%d", n), Repeat: m.repeat[n],
 		Framework: "native", Workers: n, Nodes: 1, BeganUnix: 1.79e9 + 300*float64(m.t),
 		Parameters: map[string]any{"workload.scaling": "strong", "global_batch": int64(1024), "workers": int64(n)},
 		Values:     map[string]float64{"throughput": x, "init_seconds": 5},
-	})
+	}
+	if m.train != nil {
+		m.train(r, &o)
+	}
+	m.obs = append(m.obs, o)
 	m.t++
 	m.hours += float64(n) * 1e6 / x / 3600
 }
@@ -204,7 +209,7 @@ func (m *machine) seconds(i int) float64 { return 1e6/m.truth[i] + 5 }
 
 // again returns the same machine before its first run.
 func (m *machine) again() *machine {
-	return &machine{counts: m.counts, speed: m.speed, noise: m.noise, drift: m.drift, truth: m.truth, repeat: map[int]int{}}
+	return &machine{counts: m.counts, speed: m.speed, noise: m.noise, drift: m.drift, train: m.train, truth: m.truth, repeat: map[int]int{}}
 }
 
 // wrong reports whether a count is more than 2 % worse than the best.
