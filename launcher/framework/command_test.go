@@ -143,7 +143,7 @@ func TestCommandRefusals(t *testing.T) {
 		path, want string
 	}{
 		"no program":    {func(p *study.Point) { p.Command.Run = nil }, "command.run", "missing"},
-		"unknown":       {func(p *study.Point) { p.Command.Run[1] = "{batchsize}" }, "command.run[1]", "{batchsize} is not a placeholder; valid: {workers} {nodes}"},
+		"unknown":       {func(p *study.Point) { p.Command.Run[1] = "{batchsize}" }, "command.run[1]", "{batchsize} is not a placeholder; did you mean {batch}? To define it, set batchsize = … in [parameters]; {{batchsize}} is the text {batchsize}"},
 		"rank of nodes": {func(p *study.Point) { p.Command.Start, p.Command.Run[1] = "node", "{rank}" }, "command.run[1]", "{node} says which node"},
 		"no data":       {func(p *study.Point) { p.Data.Path, p.Command.Directory = "", "{data}" }, "command.directory", "{data} is used, but data.path is not set"},
 		"no format":     {func(p *study.Point) { p.Command.Extract = []string{"timm", "tim"} }, "command.extract[1]", "unknown extractor \"tim\"; valid: "},

@@ -203,7 +203,7 @@ func wrongPlaceholder(text string, p study.Point) string {
 		switch {
 		case q.name == "":
 			name := strings.TrimPrefix(strings.Trim(found, "{}"), "parameters.")
-			return fmt.Sprintf("%s is not a placeholder; valid: %s, and keys of [parameters], such as %s = …; {%s} is the text %s", found, placeholderNames(p), name, found, found)
+			return fmt.Sprintf("%s is not a placeholder%s To define it, set %s = … in [parameters]; {%s} is the text %s", found, nearPlaceholders(name, p), name, found, found)
 		case q.rank && byTorchrun(p):
 			return fmt.Sprintf("%s differs between the ranks of a node, and launch = \"torchrun\" is given one command line for all of them; read $RANK and $LOCAL_RANK in the program", found)
 		case q.rank && p.Command.Start == "node":
@@ -217,15 +217,16 @@ func wrongPlaceholder(text string, p study.Point) string {
 	return ""
 }
 
-func placeholderNames(p study.Point) string {
-	var names []string
+// nearPlaceholders says which placeholders of a point are meant by an unknown name or, if none is similar, names some.
+func nearPlaceholders(name string, p study.Point) string {
+	names := p.Own.Names()
 	for _, q := range placeholders {
 		if q.fits(p) {
-			names = append(names, "{"+q.name+"}")
+			names = append(names, q.name)
 		}
 	}
-	for _, name := range p.Own.Names() {
-		names = append(names, "{"+name+"}")
+	if near := study.NearWords(name, names); len(near) > 0 {
+		return "; did you mean {" + strings.Join(near, "} or {") + "}?"
 	}
-	return strings.Join(names, " ")
+	return ", as {" + strings.Join(names[:min(len(names), 8)], "}, {") + "} are (docs/frameworks.md lists all)."
 }

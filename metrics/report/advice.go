@@ -35,6 +35,9 @@ func Advice(a *advice.Advice, all bool) *table.Table {
 	if a.Base != nil {
 		t.Notes = append(t.Notes, "Base: "+baseText(a.Base)+"."+brackets(t, a.Confidence))
 	}
+	if a.OnlyFigure {
+		t.Notes = append(t.Notes, "Compared by "+a.Measure+", the runs' only figure with a better direction; -m names another.")
+	}
 	t.Notes = append(t.Notes, dashes(t)...)
 	if a.Clock() == advice.Job {
 		t.Notes = append(t.Notes, "Times are on the training clock, as in scaling; the choice is by the times with initialisation, which count from the start of the processes.")

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -242,7 +241,7 @@ func seriesCells(c scaling.Curve, keys []string) []any {
 func baseText(b *scaling.RowBase) string {
 	text := scaling.Places(b.Along())
 	if b.Throughput != nil {
-		text += fmt.Sprintf(", %s %s (median of %s)", number.Significant(*b.Throughput), cmp.Or(b.Unit, measure.RateUnit("")), number.Count(b.Runs, "run"))
+		text += fmt.Sprintf(", %s (median of %s)", strings.TrimSpace(number.Significant(*b.Throughput)+" "+b.Unit), number.Count(b.Runs, "run"))
 	}
 	return text
 }

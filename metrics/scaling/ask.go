@@ -211,8 +211,9 @@ func (e *QuestionError) Unwrap() error { return e.Err }
 
 // UnknownMeasure is the error for an unknown name of a measure.
 type UnknownMeasure struct {
-	Name  string
-	Known []string
+	Name     string
+	Known    []string
+	Measured []string // those that the runs have values of, their own figures first
 }
 
 func (e *UnknownMeasure) Error() string {
@@ -306,7 +307,7 @@ func FindMeasure(obs []Observation, name string) (measure.Measure, error) {
 	}
 	m, err := measure.Find(name)
 	if err != nil {
-		return m, &UnknownMeasure{name, knownNames(obs)}
+		return m, &UnknownMeasure{name, knownNames(obs), measuredNames(obs)}
 	}
 	return m.Counting(sampleOfAll(obs)), nil
 }
@@ -321,6 +322,51 @@ func knownNames(obs []Observation) []string {
 		}
 	}
 	return names
+}
+
+// measuredNames returns the names of the measures that the runs have values of, the reported ones first.
+func measuredNames(obs []Observation) []string {
+	has := map[string]bool{}
+	for _, o := range obs {
+		for name := range o.Values {
+			has[name] = true
+		}
+		for _, p := range o.Places {
+			for name := range p.Values {
+				has[name] = true
+			}
+		}
+	}
+	var own []string
+	for _, m := range reported(obs) {
+		if has[m.Name] {
+			delete(has, m.Name)
+			own = append(own, m.Name)
+		}
+	}
+	return append(own, slices.Sorted(maps.Keys(has))...)
+}
+
+// OwnFigure returns the only figure of the user's own that the runs report with a better direction. It returns nil
+// if there are several, or if the runs have a throughput or a time to a target, by which they are compared.
+func OwnFigure(obs []Observation) (only *measure.Measure) {
+	for i := range obs {
+		for name := range obs[i].Values {
+			if _, goal := measure.TargetOf(name); goal || name == measure.Throughput || name == measure.ToTarget {
+				return nil
+			}
+		}
+		for _, m := range obs[i].Reported {
+			if _, err := measure.Find(m.Name); err == nil || m.Better == measure.Neither || m.At != "" {
+				continue
+			}
+			if only != nil && only.Name != m.Name {
+				return nil
+			}
+			only = &m
+		}
+	}
+	return only
 }
 
 // KeyNamed returns the parameter or coordinate that a name means: its TOML path, the last

@@ -69,7 +69,7 @@ type RowBase struct {
 	Workers    int      `json:"workers"`
 	Throughput *float64 `json:"throughput"` // samples/s, the median over its runs; null: no run has a steady state
 	Runs       int      `json:"runs"`       // runs with a throughput
-	Unit       string   `json:"-"`          // unit of the throughput if the runs declare what a sample is; "": samples/s
+	Unit       string   `json:"-"`          // unit of the throughput
 }
 
 // Row returns the base in the form that is printed and exported; nil without a base.
@@ -81,9 +81,7 @@ func (b *Base) Row() *RowBase {
 	r := &RowBase{Workers: b.Workers, Runs: s.Runs}
 	r.Axis, r.At = along(b.axis, b.At)
 	r.Throughput, _, _ = s.Median.columns()
-	if s.Unit != measure.RateUnit("") {
-		r.Unit = s.Unit
-	}
+	r.Unit = s.Unit
 	return r
 }
 

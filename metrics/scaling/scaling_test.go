@@ -74,7 +74,7 @@ func TestFormulas(t *testing.T) {
 	if len(c) != 1 {
 		t.Fatalf("%d curves, want 1", len(c))
 	}
-	if diff := cmp.Diff(&RowBase{Workers: 1, Throughput: ptr(100), Runs: 3}, c[0].Base.Row()); diff != "" {
+	if diff := cmp.Diff(&RowBase{Workers: 1, Throughput: ptr(100), Runs: 3, Unit: "samples/s"}, c[0].Base.Row()); diff != "" {
 		t.Errorf("base (-want +got):\n%s", diff)
 	}
 	type figures struct {

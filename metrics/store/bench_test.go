@@ -163,9 +163,9 @@ func filled(b testing.TB, n int) *Store {
 		fmt.Sprintf(`INSERT INTO result (run, algorithm, restart, world, steps, warmup_steps, steady_steps, samples, epochs, warnings, fingerprint, git_commit, noise_scale_why)
 			SELECT i, %d, 0, 4, 1000, 10, 990, 64000, 10, '[]',
 			'{"cpu":"AMD EPYC 7B13","data":"0123456789ab","gpu":"NVIDIA A100-SXM4-80GB","driver":"550.90.07","interface":"","nccl":"2.18.5","version.torch":"2.' || (i / 50000) || '"}', '', '' FROM n`, summary.AlgorithmVersion),
-		`INSERT INTO measure (id, name, unit, title, better, reported, target, coordinates) VALUES (1, 'throughput', 'samples/s', 'throughput', 'higher', 0, NULL, '[]'),
-			(2, 'end_to_end', 'samples/s', 'end to end', 'higher', 0, NULL, '[]'), (3, 'train_seconds', 's', 'train seconds', 'lower', 0, NULL, '[]'),
-			(4, 'to_0.5', 's', 'time to 0.5', 'lower', 0, 0.5, '[]'), (5, 'to_0.6', 's', 'time to 0.6', 'lower', 0, 0.6, '[]')`,
+		`INSERT INTO measure (id, name, unit, title, better, speeds, reported, target, coordinates) VALUES (1, 'throughput', 'samples/s', 'throughput', 'higher', 1, 0, NULL, '[]'),
+			(2, 'end_to_end', 'samples/s', 'end to end', 'higher', 1, 0, NULL, '[]'), (3, 'train_seconds', 's', 'train seconds', 'lower', 1, 0, NULL, '[]'),
+			(4, 'to_0.5', 's', 'time to 0.5', 'lower', 1, 0, 0.5, '[]'), (5, 'to_0.6', 's', 'time to 0.6', 'lower', 1, 0, 0.6, '[]')`,
 		`INSERT INTO value (run, measure, place, value, missed, why) SELECT i, k.value, 0,
 			CASE k.value WHEN 1 THEN 1000 + (i * i * 31 + i * 7919) % 10007 / 130.0 WHEN 2 THEN 900 WHEN 3 THEN 71 ELSE 50 END, 0, ''
 			FROM n, json_each('[1,2,3,4,5]') k`,

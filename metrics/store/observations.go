@@ -256,10 +256,14 @@ func (o *observer) evaluations() error {
 		})
 }
 
-// leftOut adds warnings that count the runs that match the filter but are not used. If no run
-// matches, it returns an error that names the existing studies.
+// unreplaced excludes from runs the attempts without a result whose run a later attempt completed.
+const unreplaced = ` AND NOT (status <> 'done' AND EXISTS (SELECT 1 FROM run d
+	WHERE d.study = runs.study AND d.point = runs.point AND d.repeat = runs.repeat AND d.status = 'done' AND d.attempt > runs.attempt))`
+
+// leftOut adds warnings that count the runs that match the filter but are not used, except failed attempts whose run
+// a later attempt completed. If no run matches, it returns an error that names the existing studies.
 func (o *observer) leftOut() error {
-	rows, err := o.tx.QueryContext(o.ctx, "SELECT status, count(*) FROM runs WHERE "+o.where+" GROUP BY status", o.args...)
+	rows, err := o.tx.QueryContext(o.ctx, "SELECT status, count(*) FROM runs WHERE "+o.where+unreplaced+" GROUP BY status", o.args...)
 	if err != nil {
 		return err
 	}

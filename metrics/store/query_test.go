@@ -278,6 +278,12 @@ func TestObservations(t *testing.T) {
 	measured(t, s, "s", "two", 2, 1, 1, 15, func(r *metrics.Run) { r.Job = &metrics.Job{ID: "77"} })
 	measured(t, s, "other", "one", 1, 1, 1, 1, nil)
 
+	// The second attempt completed the run, so nothing is missing.
+	measured(t, s, "again", "one", 1, 1, 1, 10, failed)
+	measured(t, s, "again", "one", 1, 1, 2, 10, nil)
+	if obs, warnings, err := s.Observations(t.Context(), "again"); err != nil || len(obs) != 1 || len(warnings) != 0 {
+		t.Errorf("%d runs, warnings %q, %v", len(obs), warnings, err)
+	}
 	got, warnings, err := s.Observations(t.Context(), "s")
 	if err != nil {
 		t.Fatal(err)
@@ -310,7 +316,7 @@ func TestObservations(t *testing.T) {
 		"left out 1 run: a later attempt at the same repeat is done"}, warnings); diff != "" {
 		t.Error(diff)
 	}
-	if _, _, err := s.Observations(t.Context(), "none"); !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), "other, s") {
+	if _, _, err := s.Observations(t.Context(), "none"); !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), "again, other, s") {
 		t.Errorf("unknown study: %v", err)
 	}
 }

@@ -23,7 +23,7 @@ var schema string
 // schemaVersion increases with every change of the schema. A file's user_version is the version
 // with which it was created. Databases are not converted between versions, because they can be
 // filled again by collecting and importing.
-const schemaVersion = 24
+const schemaVersion = 25
 
 // inspect reports whether the file is empty (has no schema yet). It does not change the file. The
 // error says why a file cannot be used.

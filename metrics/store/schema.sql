@@ -412,6 +412,7 @@ CREATE TABLE measure (
   unit     TEXT NOT NULL,     -- base unit; '' for a fraction or a count
   title    TEXT NOT NULL,
   better   TEXT NOT NULL CHECK (better IN ('higher', 'lower', '')),
+  speeds   INTEGER NOT NULL,  -- 0 or 1: its ratio to a base is a speedup
   reported INTEGER NOT NULL,  -- 0 or 1: by programs and logs
   target   REAL,              -- of the time to a target
   target_of TEXT,             -- what the target is of: accuracy, loss, …
@@ -629,7 +630,8 @@ FROM groups WHERE i = 1;
 -- axis, the number of workers or a coordinate. A target that was missed ranks
 -- last; where half of the runs or more miss it there is no median. Neither is there one
 -- where runs were refused a measure of a load: those may be the slow ones. The speedup is
--- that of `scalebench scaling`, in the direction in which the measure is better.
+-- that of `scalebench scaling`, in the direction in which the measure is better; NULL
+-- for measures that have none, such as shares and counts.
 CREATE VIEW curves AS
 WITH refusable AS (
   SELECT id FROM measure
@@ -659,7 +661,7 @@ WITH refusable AS (
 )
 SELECT c.study, c.name AS series, m.name AS measure, nullif(m.unit, '') AS unit, c.axis, c.at, c.n AS runs, c.median,
        CASE WHEN c.low < 9e999 THEN c.low END AS min, CASE WHEN c.high < 9e999 THEN c.high END AS max,
-       CASE WHEN c.median IS NULL OR m.better = '' THEN NULL
+       CASE WHEN c.median IS NULL OR m.better = '' OR NOT m.speeds THEN NULL
             WHEN c.at = c.base THEN 1.0 -- of 0 too
             WHEN s.value IS NOT NULL THEN s.value
             WHEN m.better = 'higher' AND c.median / c.divisor > 0 THEN c.median / c.divisor

@@ -112,9 +112,10 @@ func (c catalogue) put(tx *sql.Tx, m measure.Measure, reported bool) (id int64, 
 	if err != nil {
 		return 0, err
 	}
-	if err := tx.QueryRow(`INSERT INTO measure (name, unit, title, better, reported, target, target_of, coordinates) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT DO UPDATE SET title = excluded.title, better = coalesce(nullif(excluded.better, ''), better) RETURNING id`,
-		m.Name, m.Unit, m.Title, m.Better.String(), reported, target, of, coordinates).Scan(&id); err != nil {
+	if err := tx.QueryRow(`INSERT INTO measure (name, unit, title, better, speeds, reported, target, target_of, coordinates) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT DO UPDATE SET title = excluded.title, better = coalesce(nullif(excluded.better, ''), better),
+			speeds = iif(excluded.better = '', speeds, excluded.speeds) RETURNING id`,
+		m.Name, m.Unit, m.Title, m.Better.String(), m.Speeds(), reported, target, of, coordinates).Scan(&id); err != nil {
 		return 0, err
 	}
 	c[key] = cataloguedMeasure{known, id}

@@ -2,6 +2,7 @@ package store
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -109,5 +110,21 @@ func TestMissedTargets(t *testing.T) {
 	}
 	if text := value(t, s, `SELECT json_group_array(value) FROM "values"`); !json.Valid([]byte(text)) {
 		t.Error(text)
+	}
+}
+
+// The view curves has a speedup only for measures whose ratio to a base is one: 12/4 tokens/s, and 8 s/2 s, but no
+// share of errors, although lower is better.
+func TestCurvesViewSpeedups(t *testing.T) {
+	s := openStore(t)
+	for workers, v := range map[int][3]float64{1: {4, 8, 0.02}, 2: {12, 2, 0.01}} {
+		said(t, s, "train", fmt.Sprint("w", workers), workers, metrics.Figure{Name: "tokens", Unit: "tokens/s", Better: "higher", Value: v[0]},
+			metrics.Figure{Name: "took", Unit: "s", Better: "lower", Value: v[1]}, metrics.Figure{Name: "errors", Better: "lower", Value: v[2]})
+	}
+	if err := s.Arrange(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"errors|<nil>", "tokens|3", "took|4"}, table(t, s, "SELECT measure, speedup FROM curves WHERE at = 2 AND measure IN ('errors', 'took', 'tokens') ORDER BY measure")); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -259,6 +259,10 @@ func (r *Reader) pictureLooks(ctx context.Context, o Figure) (*Picture, error) {
 
 // undrawable returns the error for a name that is neither a figure nor a measure.
 func undrawable(e *scaling.UnknownMeasure) error {
-	return &workspace.Error{Err: fmt.Errorf("unknown figure %q; choose one of %s, or a measure: %s", e.Name, strings.Join(figure.Names(), ", "), strings.Join(e.Known, ", ")),
+	valid := strings.Join(figure.Names(), ", ")
+	if n := len(e.Measured); n > 0 {
+		valid += ", or a measure of these runs, such as " + strings.Join(e.Measured[:min(n, mostReported)], ", ")
+	}
+	return &workspace.Error{Err: fmt.Errorf("unknown figure %q; choose one of %s (`scalebench help measures` lists all)", e.Name, valid),
 		Hint: study.SpellingHint(e.Name, slices.Compact(slices.Sorted(slices.Values(append(figure.Names(), e.Known...)))))}
 }

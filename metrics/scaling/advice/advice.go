@@ -39,6 +39,8 @@ type Options struct {
 	// Figure is the measure to compare instead of the throughput; the observations then hold it
 	// as their throughput (see scaling.AsThroughput). nil: the throughput.
 	Figure *measure.Measure
+	// OnlyFigure reports that the user named no measure, and Figure is the only one of the runs that fits.
+	OnlyFigure bool
 	// Warnings concern the whole study. Those that can change the answer are also listed in
 	// Doubts.
 	Warnings []string
@@ -179,11 +181,13 @@ type Advice struct {
 	HoldOut  *float64 `json:"hold_out"` // relative error of the model's prediction for the largest measured worker count; null without a fit
 	Law      []string `json:"law"`      // the parts of the step time that the model finds, the largest first; never null
 	Warnings []string `json:"warnings"` // never null
-	limited  bool
-	unit     string // of Measure
-	lower    bool   // Measure is better when lower
-	compared string // the measure that decides without limits, in words: "the time to 75 % accuracy"; "" with limits
-	faster   func(x, y int) *scaling.Estimate
+	// OnlyFigure is as in Options.
+	OnlyFigure bool `json:"-"`
+	limited    bool
+	unit       string // of Measure
+	lower      bool   // Measure is better when lower
+	compared   string // the measure that decides without limits, in words: "the time to 75 % accuracy"; "" with limits
+	faster     func(x, y int) *scaling.Estimate
 }
 
 // Unit returns the unit of the measure that was asked for.
@@ -257,7 +261,7 @@ func Advise(c scaling.Curve, obs []scaling.Observation, o Options) (*Advice, err
 	s.Advice = Advice{Series: c.Series, Scaling: c.Scaling, Sample: c.Sample, Base: c.Base.Row(), Confidence: o.Confidence,
 		Candidates: []Candidate{}, Law: []string{}, Warnings: []string{}, Undecided: []Contender{}, Equivalent: []int{}, Caveats: []decision.Caveat{}}
 	if o.Figure != nil {
-		s.Measure, s.unit, s.lower = o.Figure.Name, o.Figure.Unit, o.Figure.Better == measure.Lower
+		s.Measure, s.unit, s.lower, s.OnlyFigure = o.Figure.Name, o.Figure.Unit, o.Figure.Better == measure.Lower, o.OnlyFigure
 	}
 	if o.Cost != nil {
 		s.Currency = o.Currency

@@ -103,11 +103,7 @@ func (s *study) nothing() {
 	}
 	if s.curve.Measured(measure.RunSeconds) && !slices.ContainsFunc(s.curve.Points, func(p scaling.Point) bool { return p.Of(measure.StepP50).Runs > 0 }) {
 		s.Reason[1] = "Its runs report no steps and reach no target."
-		if own := s.ownFigure(); own != "" {
-			s.warn("%s recommends by what the runs report", s.asking(own))
-		} else {
-			s.warn("if they do the same work at each worker count, %s compares their run times", s.asking(measure.RunSeconds))
-		}
+		s.warn("if they do the same work at each worker count, %s compares their run times", s.asking(measure.RunSeconds))
 	}
 	if s.curve.Measured(measure.TokensPerSecond) {
 		s.Reason[1] = "Its runs state tokens/s, but not how many tokens a sample has."
@@ -118,25 +114,6 @@ func (s *study) nothing() {
 // asking returns the command that advises by another measure.
 func (s *study) asking(name string) string {
 	return fmt.Sprintf("`scalebench advise %s -m %s`", s.obs[0].Study, name)
-}
-
-// ownFigure returns the name of the only figure with a better direction that the runs report; "" if
-// there are none or several.
-func (s *study) ownFigure() (name string) {
-	for _, runs := range s.runs {
-		for _, r := range runs {
-			for _, m := range r.Reported {
-				switch {
-				case m.Better == measure.Neither || m.Name == name:
-				case name != "":
-					return ""
-				default:
-					name = m.Name
-				}
-			}
-		}
-	}
-	return name
 }
 
 // byLimits sets the answer if there are limits. It chooses among the counts up to the largest
