@@ -126,7 +126,7 @@ func viewCurves(ctx context.Context, s *store.Store, study string) (throughput, 
 					if x.Median != nil && x.Censored() == 0 {
 						median = &x.Median.Value
 					}
-					if g := x.Gain(); g != nil && median != nil {
+					if g := x.Gain(); g != nil && median != nil && x.Speeds() {
 						speedup = &g.Value
 					}
 					text := line(c.Series, summaryName(x), p.At.Any(), x.Runs, median, base.Any(), speedup)

@@ -59,6 +59,9 @@ func TestVerdicts(t *testing.T) {
 		{"a longer time is worse", six(1), six(0.9), "to_0.5", Worse, 1 / 0.9, ""},
 		{"no difference to be seen", six(1), []float64{100, 101, 102, 103, 104, 105.5}, "throughput", Same, 1, ""},
 		{"all equal", []float64{7, 7, 7, 7}, []float64{7, 7, 7, 7}, "throughput", Same, 1, ""},
+		// All 36 pairs lie on one side, but 6 copies of one run are no 6 runs. 4 runs that scatter are: p = 2/C(8,4) = 0.029.
+		{"equal runs a side", []float64{7, 7, 7, 7, 7, 7}, []float64{8, 8, 8, 8, 8, 8}, "throughput", Insufficient, 8.0 / 7, "the runs of each side are equal: copied, or rounded?"},
+		{"equal runs on one side", []float64{7, 7, 7, 7}, []float64{8, 8.1, 8.2, 8.3}, "throughput", Better, 8.15 / 7, ""},
 		{"3 runs a side cannot differ", []float64{1, 2, 3}, []float64{10, 20, 30}, "throughput", Insufficient, 10, "too few runs for a test (3 of 4 needed)"},
 		{"without the figure", six(1), six(1), "end_to_end", Insufficient, math.NaN(), "0 runs of A and 0 of B recorded end_to_end"},
 		// A run that misses the target ranks last. If all miss it, the time is missing.

@@ -46,6 +46,8 @@ func judge(a, b place, f measure.Measure, o Options, points int, about nodes) (P
 		return p, err
 	}
 	switch p.P = c.P; {
+	case p.P != nil && f.Speeds() && equal(a.values) && equal(b.values):
+		p.Why = equalRuns
 	case p.P != nil:
 		p.Verdict = verdict(*p.P, xs, ys, f, o)
 	case c.WhyNoP == scaling.AllEqual:
@@ -58,6 +60,10 @@ func judge(a, b place, f measure.Measure, o Options, points int, about nodes) (P
 	}
 	return p, nil
 }
+
+// equalRuns is the reason for no verdict on times or rates without any scatter: ranks would tell 4 copies of one run
+// from 4 copies of another. Counts and amounts of memory may well be equal.
+const equalRuns = "the runs of each side are equal: copied, or rounded?"
 
 // equal reports whether all values are the same. Missed targets (+Inf) are not values.
 func equal(xs []float64) bool {
@@ -163,7 +169,7 @@ func (r *Comparison) FailAt(limit float64) error {
 	switch {
 	case len(worse) > 0:
 		return fmt.Errorf("%d of %s worse by %s or more: %s", len(worse), number.Count(len(r.Pairs), "point"), number.ExactPercent(limit), strings.Join(worse, "; "))
-	case judged == 0 && len(r.Pairs) > 0 && strings.Contains(r.Pairs[0].Why, otherProgram):
+	case judged == 0 && len(r.Pairs) > 0 && (strings.Contains(r.Pairs[0].Why, otherProgram) || r.Pairs[0].Why == equalRuns):
 		return errors.New(r.Pairs[0].Why)
 	case judged == 0:
 		return errors.New("no point has enough runs to tell whether it is worse; a single point needs 4 runs a side, several points need 5 or 6 each")

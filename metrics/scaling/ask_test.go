@@ -245,3 +245,30 @@ func TestReplicas(t *testing.T) {
 
 // remarks returns the remarks on the curves, one line per kind.
 func remarks(curves []Curve) []string { return Lines(Remarks(curves), len(curves)) }
+
+// The only figure of the user's own with a direction stands in for a throughput; several, or a target, leave the
+// choice to the user.
+func TestOwnFigure(t *testing.T) {
+	rate, wall := measure.Reported("pi_rate", "", measure.Higher), measure.Reported("wall", "s", measure.Lower)
+	size, tokens := measure.Reported("size", "B", measure.Neither), measure.Reported(measure.TokensPerSecond, "tokens/s", measure.Higher)
+	for name, c := range map[string]struct {
+		reported []measure.Measure
+		values   map[string]float64
+		want     string
+	}{
+		"one":            {[]measure.Measure{size, rate}, map[string]float64{"size": 1, "pi_rate": 2}, "pi_rate"},
+		"two":            {[]measure.Measure{rate, wall}, map[string]float64{"wall": 1, "pi_rate": 2}, ""},
+		"no direction":   {[]measure.Measure{size}, map[string]float64{"size": 1}, ""},
+		"a known figure": {[]measure.Measure{tokens}, map[string]float64{measure.TokensPerSecond: 1}, ""},
+		"a throughput":   {[]measure.Measure{rate}, map[string]float64{"pi_rate": 2, measure.Throughput: 3}, ""},
+		"a target":       {[]measure.Measure{rate}, map[string]float64{"pi_rate": 2, "to_0.75": 3}, ""},
+	} {
+		got := ""
+		if m := OwnFigure([]Observation{{}, {Reported: c.reported, Values: c.values}}); m != nil {
+			got = m.Name
+		}
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}

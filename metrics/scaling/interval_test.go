@@ -215,3 +215,39 @@ func TestEqualFiguresHaveNoInterval(t *testing.T) {
 		}
 	}
 }
+
+// Of 12 runs, only the middle ones are equal: the 95 % interval of their median is from the 3rd to the 10th value.
+func TestEqualMiddle(t *testing.T) {
+	var obs []Observation
+	for i, v := range []float64{98, 99, 100, 100, 100, 100, 100, 100, 100, 100, 101, 102} {
+		obs = append(obs, Observation{Study: "s", Run: fmt.Sprint("s/r", i), Framework: "csv", Workers: 1, Nodes: 1, Values: map[string]float64{measure.Throughput: v}})
+	}
+	curves, err := Analyse(obs, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := curves[0].Points[0]; !slices.ContainsFunc(p.Warnings, func(w string) bool { return strings.HasPrefix(w, "the middle runs have exactly the same throughput") }) {
+		t.Errorf("%q", p.Warnings)
+	}
+}
+
+// A share of errors that is 0 in every run has no ratio to a base, and no drift.
+func TestZerosWithoutWarnings(t *testing.T) {
+	errors := measure.Measure{Name: "errors", Title: "errors", Better: measure.Lower, Show: measure.Percent}
+	var obs []Observation
+	for i := range 12 {
+		obs = append(obs, Observation{Study: "s", Run: fmt.Sprint("s/r", i), Framework: "csv", Workers: 1 + i/6, Nodes: 1, Reported: []measure.Measure{errors},
+			Parameters: map[string]any{"import.format": "csv"}, Values: map[string]float64{"errors": 0}})
+	}
+	curves, err := Analyse(obs, Options{Measure: errors})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := curves[0]
+	for _, p := range c.Points {
+		c.Warnings = append(c.Warnings, p.Warnings...)
+	}
+	if len(c.Warnings) > 0 {
+		t.Errorf("%q", c.Warnings)
+	}
+}

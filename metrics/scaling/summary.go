@@ -48,6 +48,17 @@ func (s *Summary) Censored() int {
 // Constant reports whether the median has no interval because the runs have the same value.
 func (s *Summary) Constant() bool { return s.Median.Constant() }
 
+// EqualRuns names the runs with the same value, for which there is no interval: "all runs", or "the middle runs" if
+// at least one of the points has other values outside the interval.
+func EqualRuns(points ...*Summary) string {
+	for _, s := range points {
+		if s.Constant() && slices.ContainsFunc(s.made, func(m made) bool { return m.value != s.made[0].value }) {
+			return "the middle runs"
+		}
+	}
+	return "all runs"
+}
+
 // Reached returns the number of runs that did not miss the target.
 func (s *Summary) Reached() int { return len(s.Values) }
 

@@ -40,7 +40,7 @@ func (an *analysis) pointWarnings(p *Point, runs []*Observation) []string {
 		list = append(list, "throughput: "+m.Why)
 	}
 	if s := p.Of(an.asked()); s.Constant() {
-		list = append(list, fmt.Sprintf("all runs have exactly the same %s, so there is no interval: check whether the values were copied or rounded", s.Title))
+		list = append(list, fmt.Sprintf("%s have exactly the same %s, so there is no interval: check whether the values were copied or rounded", EqualRuns(s), s.Title))
 	}
 	for _, s := range p.Targets() {
 		if s.Reached() < s.Runs && an.asks(s.Measure) {
@@ -156,7 +156,7 @@ func (an *analysis) gainWarnings(p *Point) []string {
 	}
 	g, n := s.Gain(), s.multiple
 	switch {
-	case g == nil && s.Better == measure.Neither:
+	case !s.Speeds():
 		return nil
 	case g == nil:
 		return []string{strings.Replace(fmt.Sprintf("speedup left out: the ratio of %g %s to %g at the base is out of range", s.Median.Value, s.Unit, s.base.Median.Value), "  ", " ", 1)}
@@ -179,7 +179,7 @@ func (an *analysis) curveWarnings(c *Curve, s *series) []string {
 	}
 	list = append(list, an.scalingWarnings(c, s)...)
 	list = append(list, an.absenceWarnings(c, s)...)
-	if len(c.Points) > 1 && slices.ContainsFunc(s.runs, orderUnknown) {
+	if len(c.Points) > 1 && an.varies(s.runs) && slices.ContainsFunc(s.runs, orderUnknown) {
 		list = append(list, orderNotKnown(s.runs))
 	}
 	c.FingerprintWarnings = ranOnWarnings(c, s)
@@ -200,6 +200,12 @@ func (an *analysis) curveWarnings(c *Curve, s *series) []string {
 		}
 	}
 	return list
+}
+
+// varies reports whether a drift may have changed the requested measure: it is a time or rate, or its values differ.
+func (an *analysis) varies(runs []*Observation) bool {
+	first := runs[0].Values[an.of.Name]
+	return an.of.Name == "" || an.of.Speeds() || slices.ContainsFunc(runs, func(o *Observation) bool { return o.Values[an.of.Name] != first })
 }
 
 // scalingWarnings returns warnings about how the work of a training depends on the number of its

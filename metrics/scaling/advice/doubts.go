@@ -90,11 +90,13 @@ func (s *study) withoutScatter(c *Candidate) bool {
 // none.
 func (s *study) constants() *decision.Caveat {
 	var counts []string
+	var equal []*scaling.Summary
 	last, what := 0, s.rate()
 	for i := range s.curve.Points {
 		if p := &s.curve.Points[i]; s.constant(p) {
 			counts = append(counts, fmt.Sprint(p.Workers))
 			last = p.Workers
+			equal = append(equal, s.pace(p), p.Of(measure.Throughput))
 		}
 	}
 	if len(counts) == 0 {
@@ -108,7 +110,7 @@ func (s *study) constants() *decision.Caveat {
 		of = number.Count(last, "worker")
 	}
 	return &decision.Caveat{Kind: decision.Constant, Changes: true,
-		Text: fmt.Sprintf("all runs of %s have exactly the same %s, so there is no interval: check whether the values were copied or rounded", of, what)}
+		Text: fmt.Sprintf("%s of %s have exactly the same %s, so there is no interval: check whether the values were copied or rounded", scaling.EqualRuns(equal...), of, what)}
 }
 
 // tooFew returns a clause that says which of two counts has too few runs for an interval.

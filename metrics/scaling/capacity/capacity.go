@@ -96,7 +96,7 @@ func (a *Answer) AddEqualRatesCaveat(c scaling.Curve) {
 	for i := range c.Points {
 		if p := &c.Points[i]; p.Workers == a.From && p.Of(measure.RateWithinLimit).Constant() {
 			a.Keeps = nil
-			a.AddCaveats([]string{fmt.Sprintf("all runs of %s have exactly the same rate, so there is no interval: check whether the values were copied or rounded", counted(a.From))})
+			a.AddCaveats([]string{fmt.Sprintf("%s of %s have exactly the same rate, so there is no interval: check whether the values were copied or rounded", scaling.EqualRuns(p.Of(measure.RateWithinLimit)), counted(a.From))})
 		}
 	}
 }

@@ -304,10 +304,10 @@ func answer(c scaling.Curve, runs map[string]*scaling.Observation, at map[string
 		}
 	}
 	a.arrange(measured)
-	equal := equalRuns(c, o.Measure)
+	equal, which := equalRuns(c, o.Measure)
 	a.Because = scaling.DecisiveIn([]scaling.Curve{c}, o.Warnings...)
 	if len(equal) > 0 {
-		a.Because = append(a.Because, fmt.Sprintf("all runs with %s have exactly the same %s, so there is no interval: check whether the values were copied or rounded", strings.Join(equal, " and with "), o.Measure.Title))
+		a.Because = append(a.Because, fmt.Sprintf("%s with %s have exactly the same %s, so there is no interval: check whether the values were copied or rounded", which, strings.Join(equal, " and with "), o.Measure.Title))
 	}
 	a.decide(measured, o)
 	if a.Spec != nil && (slices.Contains(equal, nameOf(a.Spec.At, o.Factors)) || slices.Contains(equal, reference)) {
@@ -353,14 +353,15 @@ func pointsOf(runs []*scaling.Observation) (ids []string) {
 	return ids
 }
 
-// equalRuns returns the names of the combinations whose runs all have the same value.
-func equalRuns(c scaling.Curve, of measure.Measure) (names []string) {
+// equalRuns returns the names of the combinations whose runs have the same value, and which runs these are.
+func equalRuns(c scaling.Curve, of measure.Measure) (names []string, which string) {
+	var equal []*scaling.Summary
 	for i := range c.Points {
-		if c.Points[i].Of(of.Name).Constant() {
-			names = append(names, c.Points[i].At.Word)
+		if s := c.Points[i].Of(of.Name); s.Constant() {
+			names, equal = append(names, c.Points[i].At.Word), append(equal, s)
 		}
 	}
-	return names
+	return names, scaling.EqualRuns(equal...)
 }
 
 // A RunWarning is a warning about the runs of some combinations.

@@ -16,7 +16,7 @@ const leastEqual = 6
 // count. closed reports whether no run is left to make.
 func Pair(p *compare.Pair, closed bool) *Look {
 	l := &Look{Runs: map[int]int{p.Workers: min(p.NA, p.NB)}}
-	if p.Verdict == compare.Insufficient && !p.FewRuns {
+	if p.Verdict == compare.Insufficient && !p.FewRuns && !p.Equal {
 		l.Caveat = p.Why
 	}
 	l.Decided = p.Verdict != compare.Same && p.Verdict != compare.Insufficient || p.Why == "" && AsGood(p.Ratio)
