@@ -164,6 +164,8 @@ type Options struct {
 	Allocation *Allocation
 	// Oversubscribe allows more ranks on this machine than there are CPUs for them.
 	Oversubscribe bool
+	// Blocks says that a job has at most one run of each point, even if jobs are packed.
+	Blocks bool
 }
 
 // backends open each backend, by its name.

@@ -43,7 +43,7 @@ func (k *Work) Options(ctx context.Context) (launcher.Options, error) {
 	}
 	creator := launcher.Creator{Folder: k.Folder, Site: k.Site, Shared: k.Study.Share == study.ShareGroup, Key: k.Study.Key, Version: k.w.Version, Commit: commit,
 		Worker: worker, Every: k.Study.Telemetry.Every}
-	return launcher.Options{Creator: creator, Policy: k.Study.Policy}, nil
+	return launcher.Options{Creator: creator, Policy: k.Study.Policy, Blocks: k.Study.UntilDecided}, nil
 }
 
 // Scheduler returns the backend that submits runs of this study as jobs.

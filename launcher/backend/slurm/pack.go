@@ -22,7 +22,7 @@ import (
 )
 
 // Loads divides runs into groups that are submitted together. Runs in an array have equal requests to Slurm;
-// runs in an allocation go to the same partition. Within a load the policy's order is kept, since consecutive
+// runs in an allocation go to the same partition and, with blocks, are of one repeat. Within a load the policy's order is kept, since consecutive
 // runs are compared. A script sets up one variant of the site. A single run becomes an ordinary job.
 func (b *Backend) Loads(ctx context.Context, todo []launcher.Todo) ([][]launcher.Todo, error) {
 	var loads [][]launcher.Todo
@@ -43,6 +43,9 @@ func (b *Backend) Loads(ctx context.Context, todo []launcher.Todo) ([][]launcher
 			}
 		case b.packing == study.PackAllocation:
 			key = fmt.Sprintf("partition %s variant %s", t.Partition, t.Point.Variant)
+			if b.blocks {
+				key += fmt.Sprintf(" repeat %d", t.Point.Repeat)
+			}
 		}
 		i, ok := open[key]
 		if key == "" || !ok || most > 0 && len(loads[i]) >= most {

@@ -105,6 +105,16 @@ func TestLoads(t *testing.T) {
 			t.Errorf("%s:\n%s", packing, d)
 		}
 	}
+	// In blocks, the repeats of a point are in different jobs.
+	b := packer(t, study.PackAllocation, "")
+	b.blocks = true
+	loads, err := b.Loads(t.Context(), todo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]string{"a1.1 a2.1 a4.1", "a2.2 a4.2", "a2.3 a4.3", "a2.4", "a2.5", "b2.6", "a2.7", "a1.8 a1.10", "a1.9"}, names(loads)); d != "" {
+		t.Errorf("blocks:\n%s", d)
+	}
 }
 
 func TestPackIsRecordedBeforeSubmission(t *testing.T) {

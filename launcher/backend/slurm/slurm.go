@@ -38,6 +38,7 @@ type Backend struct {
 
 	limits    launcher.Limits
 	packing   string // study.PackJob, also when empty, PackArray or PackAllocation
+	blocks    bool   // an allocation has one repeat of each point
 	requeue   bool   // let Slurm start a job again that lost its nodes
 	arraySize int    // the cluster's MaxArraySize, once asked for
 }
@@ -48,7 +49,7 @@ const maxTemplate = 1 << 20
 // open reads the site's template, if it names one.
 func open(o launcher.Options) (*Backend, error) {
 	b := &Backend{Creator: o.Creator, Client: &slurm.Client{},
-		limits: launcher.Limits{InFlight: o.Policy.MaxInFlight, Rate: o.Policy.Rate}, packing: o.Policy.Packing, requeue: o.Policy.Requeue}
+		limits: launcher.Limits{InFlight: o.Policy.MaxInFlight, Rate: o.Policy.Rate}, packing: o.Policy.Packing, blocks: o.Blocks, requeue: o.Policy.Requeue}
 	b.Scripted = true
 	if b.Site == nil {
 		b.Site = study.DefaultSite()
