@@ -50,12 +50,17 @@ func decideCommand(s *session) *cli.Command {
 }
 
 func runDecide(ctx context.Context, s *session, o untilOptions, arg string, record *decide.Record) error {
-	o.wish.Study, o.wish.wish.Market = arg, cost.OnDemand
-	outcome, err := s.reader().Look(ctx, o.wish.asked(), record, o.most)
+	outcome, err := s.look(ctx, o, arg, record)
 	if err != nil {
 		return err
 	}
 	return s.printOutcome(outcome, record.Looks)
+}
+
+// look checks what the present results of a study decide.
+func (s *session) look(ctx context.Context, o untilOptions, study string, record *decide.Record) (*decide.Outcome, error) {
+	o.wish.Study, o.wish.wish.Market = study, cost.OnDemand
+	return s.reader().Look(ctx, o.wish.asked(), record, o.most)
 }
 
 // deciding returns the study that is measured until its question is decided. The caller
@@ -168,6 +173,10 @@ func (s *session) failedRuns(ctx context.Context, w *workspace.Work, choice laun
 // untilDecided makes runs until the question is decided or must stay open, and prints the
 // outcome.
 func (s *session) untilDecided(ctx context.Context, w *workspace.Work, d *decide.Study) error {
+	if !d.Once {
+		_ = w.Sender.Attend(ctx, 0) // else tell tries again
+		defer w.Sender.Leave()
+	}
 	record, err := decide.Read(d.Folder)
 	if err != nil {
 		return err
@@ -185,11 +194,9 @@ func (s *session) untilDecided(ctx context.Context, w *workspace.Work, d *decide
 	if err != nil {
 		return err
 	}
-	if verdict := undecided; !d.Once {
-		if outcome.Decided {
-			verdict = decided
-		}
-		s.tell(ctx, w, verdict)
+	if !d.Once {
+		end := query.EndingOf(outcome)
+		s.tell(ctx, w, &end)
 	}
 	if record, err = decide.Read(d.Folder); err != nil {
 		return err
@@ -201,11 +208,7 @@ func (s *session) untilDecided(ctx context.Context, w *workspace.Work, d *decide
 func (s *session) printOutcome(o *decide.Outcome, looks []metrics.Look) error {
 	switch {
 	case s.format == table.FormatTable || s.format == table.FormatMarkdown:
-		for _, v := range o.Views {
-			text := v.Sentence()
-			if len(o.Views) > 1 {
-				text = v.Series + ": " + text
-			}
+		for _, text := range o.Answers() {
 			if _, err := fmt.Fprintln(s.stdout, s.sentences(text)); err != nil {
 				return err
 			}

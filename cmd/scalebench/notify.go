@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,9 +12,10 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/launcher"
-	"github.com/scalebench/scalebench/launcher/notify"
+	"github.com/scalebench/scalebench/launcher/decide"
 	"github.com/scalebench/scalebench/launcher/workspace"
-	"github.com/scalebench/scalebench/metrics/cost"
+	"github.com/scalebench/scalebench/launcher/workspace/query"
+	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
 func notifyCommand(s *session) *cli.Command {
@@ -36,64 +39,91 @@ func notifyCommand(s *session) *cli.Command {
 				s.deferInterrupts()
 				s.db = filepath.Join(dir, "scalebench.db")
 			}
-			w, err := s.workspace().Load(c.Context, workspace.Request{Study: c.Args().First()})
-			if err != nil {
-				return err
-			}
-			if !w.Notify().Set() {
-				return &usageError{err: fmt.Errorf("study %s has nobody to tell", w.Study.Name), hint: "Write [notify] into the study or site file, then run or submit the study again."}
-			}
-			collected := s.collect(c.Context, w.Folder)
-			if err := s.deliver(c.Context, w, ended); err != nil {
-				return err
-			}
-			return collected
+			return runNotify(c.Context, s, c.Args().First(), apart)
 		},
 	}
 }
 
-// What ended a study's runs, or that they have not ended.
-const (
-	ended     = "ended"
-	decided   = "decided"
-	undecided = "ended undecided"
-	goesOn    = ""
-)
-
-// deliver sends the messages that are due.
-func (s *session) deliver(ctx context.Context, w *workspace.Work, verdict string) error {
-	return notify.Deliver(ctx, w.Folder, w.Notify(), verdict != goesOn, func(e notify.Event, attempts []*launcher.Attempt) (notify.Message, error) {
-		if e == notify.Failed {
-			return notify.FirstFailure(w.Study.Name, attempts), nil
-		}
-		spent, err := s.reader().Spent(ctx, w)
+func runNotify(ctx context.Context, s *session, study string, apart bool) error {
+	w, err := s.workspace().Load(ctx, workspace.Request{Study: study})
+	if err != nil {
+		return err
+	}
+	if !w.Sender.To.Set() {
+		return &usageError{err: fmt.Errorf("study %s has nobody to tell", w.Study.Name), hint: "Write [notify] into the study or site file, then run or submit the study again."}
+	}
+	patience := time.Duration(0)
+	if apart {
+		patience = sharedfs.LeasePatience // nobody repeats this command, so be sure that the other one lives
+	}
+	var end *query.Ending
+	if attends, err := s.attend(ctx, w, patience); err != nil {
+		return err
+	} else if attends {
+		defer w.Sender.Leave()
+		end = &query.Ended
+	}
+	collected := s.collect(ctx, w.Folder)
+	if end != nil {
+		decided, err := s.lookAgain(ctx, w)
 		if err != nil {
-			return notify.Message{}, err
+			return errors.Join(err, collected)
 		}
-		news := notify.News{Study: w.Study.Name, Attempts: attempts, Verdict: verdict, Spent: spent.Text()}
-		var o adviseOptions
-		o.Study = w.Study.Name
-		o.wish.Market = cost.OnDemand
-		page, _, err := s.reader().Report(ctx, o.asked(), "")
-		if err != nil || page == nil {
-			news.Answer = "No answer: no run has a good result."
-			if err != nil {
-				news.Answer = "No answer: " + err.Error()
-			}
-			return news.Message(), nil
-		}
-		news.Answer, news.Report = page.Answer.Lead, filepath.Join(w.Folder.Path(), "report.html")
-		_, err = page.Save(news.Report, s.put)
-		return news.Message(), err
-	})
+		end = decided
+	}
+	return errors.Join(s.reader().SendMessages(ctx, w, end, s.put), collected)
 }
 
-// tell is deliver for commands that do other work: a message that cannot be sent is a warning.
-func (s *session) tell(ctx context.Context, w *workspace.Work, verdict string) {
-	if !w.Notify().Set() {
+// lookAgain checks what a study has decided, for the question of its last look. A study that was not
+// measured until decided has just ended.
+func (s *session) lookAgain(ctx context.Context, w *workspace.Work) (*query.Ending, error) {
+	record, err := decide.Read(w.Folder)
+	if err != nil || record.Most == 0 {
+		return &query.Ended, err
+	}
+	var o untilOptions
+	set := flag.NewFlagSet("", flag.ContinueOnError)
+	for _, f := range append(o.questionFlags(""), siteFlag(&o.wish.wish.Site)) {
+		if err := f.Apply(set); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.askAgain(cli.NewContext(nil, set, nil), record.Question); err != nil {
+		return nil, err
+	}
+	outcome, err := s.look(ctx, o, w.Study.Name, record)
+	if err != nil { // such as no good run
+		outcome = &decide.Outcome{}
+	}
+	end := query.EndingOf(outcome)
+	return &end, nil
+}
+
+// attend leaves the message of the end to this command. It returns false if another command waits for
+// the end, after patience.
+func (s *session) attend(ctx context.Context, w *workspace.Work, patience time.Duration) (bool, error) {
+	err := w.Sender.Attend(ctx, patience)
+	if held := (*sharedfs.LeaseHeldError)(nil); errors.As(err, &held) {
+		s.note("%s waits for the end of the runs and will send that message", held.Holder)
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// tell sends the messages that are due, for commands that do other work: a message that cannot be
+// sent is a warning. end is nil while the command begins runs.
+func (s *session) tell(ctx context.Context, w *workspace.Work, end *query.Ending) {
+	if !w.Sender.To.Set() {
 		return
 	}
-	if err := s.deliver(ctx, w, verdict); err != nil {
+	var err error
+	if end != nil {
+		_, err = s.attend(ctx, w, 0)
+	}
+	if err == nil {
+		err = s.reader().SendMessages(ctx, w, end, s.put)
+	}
+	if err != nil {
 		s.warn("no message was sent: %v; `scalebench notify %s` sends it", err, w.Study.Name)
 	}
 }

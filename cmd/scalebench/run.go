@@ -11,6 +11,7 @@ import (
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/backend/local"
 	"github.com/scalebench/scalebench/launcher/workspace"
+	"github.com/scalebench/scalebench/launcher/workspace/query"
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
@@ -93,6 +94,8 @@ func runRun(ctx context.Context, s *session, o runOptions) error {
 	if err := w.Begin(ctx); err != nil {
 		return err
 	}
+	_ = w.Sender.Attend(ctx, 0) // else tell tries again
+	defer w.Sender.Leave()
 	watch, err := s.drive(ctx, w, backend, choice)
 	if err == nil {
 		err = w.NoteOutdated(ctx)
@@ -105,7 +108,7 @@ func runRun(ctx context.Context, s *session, o runOptions) error {
 		err = collected
 	}
 	if err == nil {
-		s.tell(ctx, w, ended)
+		s.tell(ctx, w, &query.Ended)
 	}
 	if o.Typed && err == nil {
 		if noted := s.timing(ctx, w); len(watch.failed) == 0 {
@@ -118,7 +121,7 @@ func runRun(ctx context.Context, s *session, o runOptions) error {
 // drive runs the chosen runs one at a time.
 func (s *session) drive(ctx context.Context, w *workspace.Work, backend *local.Backend, choice launcher.Choice) (*watch, error) {
 	watch := newWatch(s, "runs", "The same command repeats what failed.")
-	watch.tellFailure = func() { s.tell(ctx, w, goesOn) }
+	watch.tellFailure = func() { s.tell(ctx, w, nil) }
 	left, err := launcher.Drive(ctx, launcher.Driving{Backend: backend, Folder: w.Folder, Choice: choice,
 		Interval: 500 * time.Millisecond, Patience: sharedfs.LeasePatience, Watch: true,
 		Found: watch.found, Observe: watch.observe, Warn: watch.warn})

@@ -103,6 +103,7 @@ func submit(ctx context.Context, s *session, w *workspace.Work, choice launcher.
 			return err
 		}
 	}
+	defer w.Sender.Leave()
 	submitted, watch, left, err := s.driveJobs(ctx, w, choice, o)
 	if watch == nil {
 		return err
@@ -131,7 +132,7 @@ func submit(ctx context.Context, s *session, w *workspace.Work, choice launcher.
 	}
 	if o.wait {
 		err := s.collect(ctx, w.Folder)
-		s.tell(ctx, w, ended)
+		s.tell(ctx, w, &query.Ended)
 		if shown := runRuns(ctx, s, runsOptions{Selection: query.Selection{Study: w.Study.Name}}); err == nil {
 			err = shown
 		}
@@ -157,7 +158,8 @@ func (s *session) driveJobs(ctx context.Context, w *workspace.Work, choice launc
 	}
 	watch = newWatch(s, "jobs", fmt.Sprintf("`scalebench retry %s` submits again what failed or was cancelled.", w.Study.Name))
 	if o.wait {
-		watch.tellFailure = func() { s.tell(ctx, w, goesOn) }
+		_ = w.Sender.Attend(ctx, 0) // else tell tries again
+		watch.tellFailure = func() { s.tell(ctx, w, nil) }
 	}
 	begun := func(a *launcher.Attempt) {
 		if a.Submission.Notice != "" {
@@ -189,6 +191,7 @@ func (s *session) driveJobs(ctx context.Context, w *workspace.Work, choice launc
 	case !o.wait:
 		s.tellLater(ctx, w, submitted)
 	case err != nil:
+		w.Sender.Leave()
 		s.tellLater(ctx, w, left.Underway)
 	}
 	return submitted, watch, left, err

@@ -70,6 +70,18 @@ type Outcome struct {
 	Scatter string // how much runs of a point differ, and whether nodes, jobs or days do; "" if unknown
 }
 
+// Answers returns a sentence for each series.
+func (o *Outcome) Answers() (list []string) {
+	for _, v := range o.Views {
+		text := v.Sentence()
+		if len(o.Views) > 1 {
+			text = v.Series + ": " + text
+		}
+		list = append(list, text)
+	}
+	return list
+}
+
 // Run makes runs until the question is decided or no more runs can be made, and returns the
 // outcome. An error comes from one of the functions of the Study, or from reading or writing files.
 func (s *Study) Run(ctx context.Context) (*Outcome, error) {

@@ -2,6 +2,8 @@ package notify
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/scalebench/scalebench/launcher"
@@ -23,7 +25,7 @@ type News struct {
 func (n News) Message() Message {
 	good := map[string]bool{}
 	for _, a := range n.Attempts { // each has ended
-		run := fmt.Sprintf("%s-r%d", a.Point.ID, a.Point.Repeat)
+		run := runOf(a)
 		good[run] = good[run] || a.Verdict.Status.Good()
 	}
 	done := 0
@@ -34,7 +36,7 @@ func (n News) Message() Message {
 	}
 	state := fmt.Sprintf("%d of %s good", done, number.Count(len(good), "run"))
 	lines := []string{n.Answer, "", "Runs: " + state + "."}
-	if first := failure(n.Attempts); first != nil && done < len(good) {
+	if first := failure(last(n.Attempts, good)); first != nil {
 		lines = append(lines, "First failure: "+failureText(first))
 	}
 	lines = append(lines, "Cost so far, failed runs included: "+n.Spent+".")
@@ -43,6 +45,20 @@ func (n News) Message() Message {
 	}
 	return Message{Subject: fmt.Sprintf("scalebench: %s %s, %s", n.Study, n.Verdict, state), Text: strings.Join(lines, "\n")}
 }
+
+// last returns the last attempt at each run that has no good one.
+func last(attempts []*launcher.Attempt, good map[string]bool) []*launcher.Attempt {
+	at := map[string]*launcher.Attempt{}
+	for _, a := range attempts {
+		if run := runOf(a); !good[run] && (at[run] == nil || a.Number > at[run].Number) {
+			at[run] = a
+		}
+	}
+	return slices.Collect(maps.Values(at))
+}
+
+// runOf identifies the run that an attempt is at.
+func runOf(a *launcher.Attempt) string { return fmt.Sprintf("%s-r%d", a.Point.ID, a.Point.Repeat) }
 
 // FirstFailure returns the message about the first attempt that failed.
 func FirstFailure(study string, attempts []*launcher.Attempt) Message {

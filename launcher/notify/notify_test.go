@@ -106,15 +106,19 @@ func TestDue(t *testing.T) {
 		counts
 		want []Event
 	}{
-		{counts{4, 0, 4}, nil},
-		{counts{4, 1, 2}, []Event{Failed}},
-		{counts{4, 2, 1}, nil}, // only the first failure
-		{counts{4, 2, 0}, []Event{Ended}},
-		{counts{4, 2, 0}, nil},
-		{counts{6, 2, 2}, nil}, // retried
-		{counts{6, 3, 0}, []Event{Failed, Ended}},
-		{counts{6, 3, 0}, nil},
-		{counts{7, 3, 0}, []Event{Ended}}, // measured more, without a failure
+		{counts{4, 0, 4, 10, 0}, nil},
+		{counts{4, 1, 2, 10, 10}, []Event{Failed}},
+		{counts{4, 2, 1, 10, 10}, nil}, // only the first failure
+		{counts{4, 2, 0, 10, 10}, []Event{Ended}},
+		{counts{4, 2, 0, 10, 10}, nil},
+		{counts{6, 2, 2, 20, 10}, nil}, // retried
+		{counts{6, 3, 0, 20, 20}, []Event{Failed, Ended}},
+		{counts{6, 3, 0, 20, 20}, nil},
+		{counts{7, 3, 0, 30, 20}, []Event{Ended}}, // measured more, without a failure
+		{counts{3, 0, 0, 30, 0}, nil},             // four are forgotten
+		{counts{5, 1, 1, 40, 40}, []Event{Failed}},
+		{counts{5, 1, 0, 40, 40}, []Event{Ended}},
+		{counts{6, 2, 0, 39, 39}, []Event{Failed, Ended}}, // by a host whose clock is behind
 	} {
 		got := r.due(step.counts)
 		if diff := cmp.Diff(step.want, got); diff != "" {

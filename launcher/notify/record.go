@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"time"
 
 	"github.com/scalebench/scalebench/launcher"
@@ -25,33 +26,40 @@ const (
 
 // A record is the content of notified.json in a study's folder.
 type record struct {
-	Ended       int  `json:"ended"`         // attempts at the last message that the study ended
-	EndedFailed int  `json:"ended_failed"`  // failed attempts then
-	Warned      bool `json:"failure_since"` // a failure has been reported since then
+	Ended       int     `json:"ended"`         // attempts at the last message that the study ended
+	EndedFailed int     `json:"ended_failed"`  // failed attempts then
+	Newest      float64 `json:"newest_unix"`   // when the newest of them was created
+	Warned      bool    `json:"failure_since"` // a failure has been reported since then
 }
 
-// counts are the attempts at a study's runs.
-type counts struct{ attempts, failed, underway int }
+// counts describe the attempts at a study's runs.
+type counts struct {
+	attempts, failed, underway int
+	newest, newestFailed       float64 // when the newest attempts were created; 0 if there are none
+}
 
 func count(attempts []*launcher.Attempt) (c counts) {
 	for _, a := range attempts {
 		c.attempts++
+		c.newest = max(c.newest, a.Record.CreatedUnix)
 		switch {
 		case a.Verdict == nil:
 			c.underway++
 		case failed(a):
 			c.failed++
+			c.newestFailed = max(c.newestFailed, a.Record.CreatedUnix)
 		}
 	}
 	return c
 }
 
-// due returns the events of which no message was sent.
+// due returns the events of which no message was sent. New attempts are recognised by their number and by their time:
+// `forget` removes some of the old ones, and clocks of hosts differ.
 func (r record) due(c counts) (list []Event) {
-	if c.failed > r.EndedFailed && !r.Warned {
+	if !r.Warned && (c.failed > r.EndedFailed || c.newestFailed > r.Newest) {
 		list = append(list, Failed)
 	}
-	if c.underway == 0 && c.attempts > r.Ended {
+	if c.underway == 0 && (c.attempts > r.Ended || c.newest > r.Newest) {
 		list = append(list, Ended)
 	}
 	return list
@@ -60,7 +68,7 @@ func (r record) due(c counts) (list []Event) {
 // sent returns the record after a message.
 func (r record) sent(e Event, c counts) record {
 	if e == Ended {
-		return record{Ended: c.attempts, EndedFailed: c.failed}
+		return record{Ended: c.attempts, EndedFailed: c.failed, Newest: c.newest}
 	}
 	r.Warned = true
 	return r
@@ -72,43 +80,97 @@ const (
 	leasePatience = 2 * time.Minute
 )
 
-// Deliver sends the messages of a study that are due: of its attempts as their folders record them. over reports
-// whether the caller begins no more attempts; otherwise the study has not ended. compose writes a message. A message
-// that could not be sent stays due.
-func Deliver(ctx context.Context, folder rundir.Study, to study.Notify, over bool, compose func(Event, []*launcher.Attempt) (Message, error)) error {
-	lease, err := sharedfs.TakeLease(ctx, folder.Notified()+".lease", leasePatience)
+// A Sender sends the messages of a study. Several commands may do so: those that wait for the runs, and the job that
+// follows the jobs of a `submit`. Under a lease, a record of what was sent lets each message be sent once. The message
+// that the study ended is left to a command that waits for the end, because only that command knows whether it begins
+// further runs, such as retries.
+type Sender struct {
+	Folder rundir.Study
+	To     study.Notify
+
+	attends *sharedfs.Lease
+}
+
+// Attend leaves the message of the end to this command until Leave. If another command still attends after patience,
+// Attend returns a *sharedfs.LeaseHeldError, and this command sends no such message.
+func (s *Sender) Attend(ctx context.Context, patience time.Duration) (err error) {
+	if s.attends == nil && s.To.Set() {
+		s.attends, err = sharedfs.TakeLease(ctx, s.Folder.Notified()+".end", patience)
+	}
+	return err
+}
+
+// Leave ends Attend.
+func (s *Sender) Leave() error {
+	lease := s.attends
+	if s.attends = nil; lease == nil {
+		return nil
+	}
+	return lease.Release()
+}
+
+// Deliver sends the messages that are due, of the study's attempts as their folders record them. over reports whether
+// the caller begins no more attempts; otherwise the study has not ended. compose writes a message about attempts: all,
+// or for Failed the new ones. A message that could not be sent stays due.
+func (s *Sender) Deliver(ctx context.Context, over bool, compose func(Event, []*launcher.Attempt) (Message, error)) error {
+	lease, err := sharedfs.TakeLease(ctx, s.Folder.Notified()+".lease", leasePatience)
 	if err != nil {
 		return err
 	}
 	defer lease.Release()
-	attempts, err := launcher.Attempts(folder)
+	attempts, err := launcher.Attempts(s.Folder)
 	if err != nil {
 		return err
 	}
-	var r record
-	text, err := folder.ReadFile(folder.Notified(), maxRecord)
-	if err == nil {
-		err = json.Unmarshal(text, &r)
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s cannot be read: %w; move it away to get its messages again", folder.Notified(), err)
+	r, err := s.read()
+	if err != nil {
+		return err
 	}
 	now := count(attempts)
 	for _, e := range r.due(now) {
-		if e == Ended && !over {
+		about := attempts
+		switch {
+		case e == Ended && (!over || s.attends == nil):
 			continue
+		case e == Failed:
+			about = r.since(attempts)
 		}
-		m, err := compose(e, attempts)
+		m, err := compose(e, about)
 		if err == nil {
-			err = send(ctx, to, m)
+			err = lease.Check() // composing may take long
+		}
+		if err == nil {
+			err = send(ctx, s.To, m)
 		}
 		if err != nil {
 			return err
 		}
 		r = r.sent(e, now)
-		if err := rundir.WriteJSON(folder.Notified(), r, sharedfs.ModeOpen); err != nil {
+		if err := rundir.WriteJSON(s.Folder.Notified(), r, sharedfs.ModeOpen); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// read returns the record of what was sent.
+func (s *Sender) read() (r record, err error) {
+	text, err := s.Folder.ReadFile(s.Folder.Notified(), maxRecord)
+	if err == nil {
+		err = json.Unmarshal(text, &r)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return r, fmt.Errorf("%s cannot be read: %w; move it away to get its messages again", s.Folder.Notified(), err)
+	}
+	return r, nil
+}
+
+// since returns the attempts that were created after the last message that the study ended; all, if none of these
+// failed.
+func (r record) since(attempts []*launcher.Attempt) []*launcher.Attempt {
+	list := slices.DeleteFunc(slices.Clone(attempts), func(a *launcher.Attempt) bool { return a.Record.CreatedUnix <= r.Newest })
+	if failure(list) == nil {
+		return attempts
+	}
+	return list
 }

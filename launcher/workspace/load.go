@@ -15,6 +15,7 @@ import (
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/cluster"
 	"github.com/scalebench/scalebench/launcher/framework"
+	"github.com/scalebench/scalebench/launcher/notify"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 )
@@ -36,6 +37,7 @@ type Work struct {
 	Site   *study.Site
 	Plan   *study.Plan
 	Folder rundir.Study
+	Sender *notify.Sender // of messages
 
 	whole  *study.Plan // the plan of which Plan is a batch; else nil
 	w      *Workspace
@@ -87,6 +89,10 @@ func (w *Workspace) Load(ctx context.Context, r Request) (*Work, error) {
 	}
 	if err == nil {
 		k.planFile(len(r.Overrides) > 0)
+	}
+	k.Sender = &notify.Sender{Folder: k.Folder, To: k.Study.Notify}
+	if !k.Study.Notify.Set() {
+		k.Sender.To = k.Site.Notify
 	}
 	return k, err
 }

@@ -6,21 +6,12 @@ import (
 	"os"
 
 	"github.com/scalebench/scalebench/launcher"
-	"github.com/scalebench/scalebench/launcher/study"
 )
-
-// Notify returns who is told about the study: as its file says, or else its site file.
-func (k *Work) Notify() study.Notify {
-	if k.Study.Notify.Set() {
-		return k.Study.Notify
-	}
-	return k.Site.Notify
-}
 
 // NotifyAfter submits a job that sends the study's messages when attempts have ended. The job reads the runs into a
 // database of its own, because nodes never open the user's. job is "" if there is nobody to tell.
 func (k *Work) NotifyAfter(ctx context.Context, attempts []*launcher.Attempt) (job string, err error) {
-	if !k.Notify().Set() || len(attempts) == 0 || len(k.Plan.Points) == 0 {
+	if !k.Sender.To.Set() || len(attempts) == 0 || len(k.Plan.Points) == 0 {
 		return "", nil
 	}
 	backend, err := k.Scheduler(ctx)
