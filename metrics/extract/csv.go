@@ -69,7 +69,7 @@ func (l *log) names(r io.Reader, separators string) *table {
 	data := must(l.wholeFile(r))
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if separators == tableSeparators {
-		data = unframed(data, separators)
+		data = unframed(spaced(data), separators)
 	}
 	if first := bytes.TrimSpace(data[:min(len(data), 64)]); len(first) > 0 && bytes.ContainsAny(first[:1], "[{<") && separators == tableSeparators {
 		l.fail(0, "it is JSON or HTML, and not a table in CSV: convert it (jq -r '… | @csv', or a spreadsheet), or name its format with --from")

@@ -75,3 +75,32 @@ func TestLateFirstLoss(t *testing.T) {
 		}
 	}
 }
+
+// Blanks separate the columns of many tables of programs: two or more where names have blanks, as in
+// the second one, and one elsewhere. Comments stand before the first row, and the last names the columns.
+func TestBlanksBetweenColumns(t *testing.T) {
+	for name, c := range map[string]struct{ csv, time string }{
+		"gnuplot":                {"# made on 3 May\n# nodes time speedup\n1 3629 1\n32 201 18.05\n", "time:s"},
+		"names of words":         {"# nodes  block time(sec)\n1    3629\n32   201\n", "block time(sec)"},
+		"names of words, narrow": {"# nodes  block time(sec)\n1    3629\n32 201\n", "block time(sec)"},
+		"column -t":              {"nodes  time   speedup\n1      3629   1\n32     201    18.05\n", "time:s"},
+		"squeue":                 {"nodes time\n----- ----\n    1 3629\n   32  201\n\n", "time:s"},
+		"a comment inside":       {"nodes time\n1 3629\n# again\n32 201\n", "time:s"},
+	} {
+		runs, _, err := readRuns(c.csv, Options{}, "workers=nodes", "train_seconds="+c.time)
+		if got := strings.Join(runs, "; "); err != nil || got != "train_seconds 3629; train_seconds 201" {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+	for csv, why := range map[string]string{
+		"nodes time\n1 3629\n32\n":       "which is one column",                    // a cell is missing
+		"nodes time\n1 3629\n32 3 min\n": "which is one column",                    // a blank in a cell
+		"1 3629\n32 201\n":               "which is one column",                    // no names
+		"nodes time\n1 3629\n\n32 x\n":   "t.csv:4: column time: \"x\"",            // its own line
+		"nodes time\n1 3629\n32 20":      "t.csv:3: the last line has no line end", // cut off
+	} {
+		if runs, _, err := readRuns(csv, Options{}, "workers=nodes", "train_seconds=time:s"); err == nil || !strings.Contains(err.Error(), why) {
+			t.Errorf("%q: %q, %v; want %q", csv, runs, err, why)
+		}
+	}
+}

@@ -131,7 +131,7 @@ func TestFramesOfTables(t *testing.T) {
 		"| w | x |\n|---|---|\n| 1 | ? |\n": "t.csv:3: column x",
 		"# a\nw,x\n1,?\n":                   "t.csv:3: column x",
 		"| w | x |\n|---|---|\n| 1 | 10":    "t.csv:3: the last line has no line end",
-		"w   x\n--- ---\n1 100\n":           `the file has "w   x", which is one column: separate columns by commas, semicolons, tabs or | (sacct --parsable2 does)`,
+		"w x\n--- ---\n1 100 7\n":           `the file has "w x", which is one column: separate columns by commas, semicolons, tabs or | (sacct --parsable2 does)`,
 	} {
 		if runs, _, err := readRuns(csv, Options{}, "workers=w", "throughput=x:samples/s"); err == nil || !strings.Contains(err.Error(), why) {
 			t.Errorf("%q: %q, %v; want %q", csv, runs, err, why)
