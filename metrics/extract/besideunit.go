@@ -76,6 +76,65 @@ func (c *compiled) takeUnit(w *numberAt, text string) {
 	}
 }
 
+// opens matches a line of JSON that opens an object, and closes one that closes it.
+var (
+	opens    = regexp.MustCompile(`^\s*"([^"]*)"\s*:\s*[{\[]\s*$`)
+	closes   = regexp.MustCompile(`^\s*[}\]]+,?\s*$`)
+	openKey  = regexp.MustCompile(`["']([\pL_][\w./-]*)["']\s*:\s*\{[^{}]*$`)
+	mostKeys = 64
+)
+
+// see records the objects of JSON, written over several lines, in which the following lines are.
+func (k *enclosing) see(text string) {
+	if m := opens.FindStringSubmatch(text); m != nil && len(*k) < mostKeys {
+		*k = append(*k, m[1])
+	} else if closes.MatchString(text) && len(*k) > 0 {
+		*k = (*k)[:len(*k)-1]
+	} else if text == "{" || text == "[" {
+		*k = nil
+	}
+}
+
+// enclosing holds the names of the objects around a line, the innermost last.
+type enclosing []string
+
+// enclosingUnit returns the unit in the name of the object that a number of JSON is in:
+// "lat_ns": {"mean": 250000.0}.
+func (c *compiled) enclosingUnit(ln line, before string) (u number.Unit, text string, ok bool) {
+	if !jsonMember.MatchString(before) || c.declared.Base == "" {
+		return u, "", false
+	}
+	name := ""
+	if m := openKey.FindStringSubmatch(before); m != nil {
+		name = m[1]
+	} else if ln.head != nil && len(ln.head.keys) > 0 && member.MatchString(ln.text) {
+		name = ln.head.keys[len(ln.head.keys)-1]
+	}
+	u, text, ok = number.KeyUnit(name + ": ")
+	return u, text, ok && u.Base == c.declared.Base
+}
+
+// contradicted fails if another member of the same object has the same name with a unit, and another
+// value: "bw": 123456 in KiB/s beside "bw_bytes": 126418944.
+func (c *compiled) contradicted(w *numberAt, x float64) {
+	m := keyOf.FindStringSubmatch(w.before())
+	if m == nil || c.declared.Base == "" || !strings.Contains(w.ln.before+w.ln.text+w.ln.after, `"`+m[1]+"_") {
+		return
+	}
+	object, _ := objectAround(w.ln.before+w.ln.text+w.ln.after, len(w.ln.before)+w.from)
+	for _, f := range fieldOf.FindAllStringSubmatch(object, -1) {
+		unit, same := strings.CutPrefix(f[1], m[1]+"_")
+		u, known := number.ParseUnit(unit)
+		other, is := parsed(strings.Trim(f[2], `"'`))
+		if !same || !known || !is || other <= 0 || strings.TrimSuffix(u.Base, "/s") != strings.TrimSuffix(c.declared.Base, "/s") {
+			continue
+		}
+		if own := x * c.declared.Scale; own > 0 && !within(other*u.Scale, own, sameValue) {
+			fail("%s is %s here, and %s is %s: its unit is not %s; let the pattern match %[3]s", m[1], w.Number, f[1], f[2], c.Unit)
+		}
+	}
+}
+
 // objectAround returns the innermost object in braces around a position, or all text without
 // one, and the position in it.
 func objectAround(text string, at int) (object string, within int) {

@@ -43,11 +43,11 @@ func (t *table) cell(row int, ours string) (v Value, scale float64, ok bool) {
 // minutes matches names of columns that say how to read 31:00.
 var minutes = regexp.MustCompile(`(?i)(?:^|[^a-z:])m{1,2}:s{1,2}`)
 
-// clock returns the seconds in a cell such as 1:02:03, 1-02:03:04 or 1h 2m 3s, if the figure is a time. It
+// clock returns the seconds in a cell such as 1:02:03, 1-02:03:04, 1h 2m 3s or PT1H2M, if the figure is a time. It
 // fails for 31:00, which may be minutes or hours.
 func (t *table) clock(row int, ours string, r reading) (v Value, ok bool) {
 	text := strings.TrimSpace(t.rows[row][t.at[r.Name]])
-	if tableUnits[ours] != "s" || !strings.ContainsAny(text, ":hms") {
+	if tableUnits[ours] != "s" || !strings.ContainsAny(text, ":hmswPT") {
 		return v, false
 	}
 	d, ok := number.Read(text)

@@ -7,7 +7,13 @@ import (
 
 // A columnHead is the latest line of a log that names the columns of a table with spaces, such as
 // the tables of OSU's benchmarks, IOR, HPL and STREAM. Only such a line states the units.
-type columnHead struct{ text, stated string }
+//
+// Such a line may also state the unit of all columns that are times: "Name (time in ms)".
+type columnHead struct {
+	text, stated string
+	times        string    // the unit of all times in the table; "" without one
+	keys         enclosing // objects of JSON around the line
+}
 
 // unit returns the unit that a line of its own states, as in "# unit: ktok/s"; "" without one.
 func (h *columnHead) unit() string {
@@ -18,15 +24,23 @@ func (h *columnHead) unit() string {
 }
 
 var (
-	unitLine = regexp.MustCompile(`(?i)^[^\pL]*(?:all )?units?[^\pL:=]*[:=]\s*([\pLµ%/_ ]+)$`)
-	withUnit = regexp.MustCompile(`(?i)[(\[][^()\[\]]{1,12}[)\]]|[a-z]/s(?:ec)?\b|flops?\b`)
-	numeric  = regexp.MustCompile(`^[-+]?\.?\d`)
+	unitLine  = regexp.MustCompile(`(?i)^[^\pL]*(?:all )?units?[^\pL:=]*[:=]\s*([\pLµ%/_ ]+)$`)
+	timesIn   = regexp.MustCompile(`(?i)\b(?:times?|durations?|latenc(?:y|ies)) (?:are )?(?:given )?in (m?s|[uµn]s|min|(?:milli|micro|nano)?sec(?:ond)?s?)\b`)
+	someDigit = regexp.MustCompile(`\d`)
+	withUnit  = regexp.MustCompile(`(?i)[(\[][^()\[\]]{1,12}[)\]]|[a-z]/s(?:ec)?\b|flops?\b`)
+	numeric   = regexp.MustCompile(`^[-+]?\.?\d`)
 	// splits separate columns.
 	splits = []*regexp.Regexp{regexp.MustCompile(`\s*[|]\s*`), regexp.MustCompile(`\s*[,;]\s*`), regexp.MustCompile(`\s+`), regexp.MustCompile(`\s{2,}`)}
 )
 
 // see records a line if it names columns with units.
 func (h *columnHead) see(text string) {
+	h.keys.see(text)
+	if m := timesIn.FindStringSubmatch(text); m != nil && !someDigit.MatchString(text) {
+		h.times = m[1]
+	} else if strings.TrimSpace(text) == "" {
+		h.times = ""
+	}
 	if m := unitLine.FindStringSubmatch(text); m != nil {
 		h.stated = strings.TrimSpace(m[1])
 	}
@@ -43,6 +57,16 @@ func (h *columnHead) see(text string) {
 		h.text = strings.TrimLeft(text, "# ")
 	}
 }
+
+// timesOf returns the unit of the times in a row of a table, which has no names of its own; "" without one.
+func (h *columnHead) timesOf(row string) string {
+	if h == nil || strings.ContainsAny(row, "=:{") || len(numbersIn.FindAllString(row, 3)) < 3 {
+		return ""
+	}
+	return h.times
+}
+
+var numbersIn = regexp.MustCompile(`(?:^|[\s(|])[-+]?\d[\d.,]*(?:$|[\s)|])`)
 
 // of returns the name of the column in which the number at a position of a row stands; "" if the row
 // has another number of columns, or a name of its own stands before the number.

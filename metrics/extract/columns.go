@@ -162,6 +162,9 @@ func (t *table) mapped(columns map[string]Column) {
 		l.fail(0, "--at is for figures of a load; map one or more of %s", strings.Join(loadFigures, ", "))
 	case mapped("epoch_seconds") && mapped("elapsed"):
 		l.fail(0, "elapsed and epoch_seconds both give the time; map only one")
+	case mapped("epoch") && mapped("throughput") && columns["throughput"].Unit == "" && overAllSteps.MatchString(columns["throughput"].Name):
+		name := columns["throughput"].Name
+		l.fail(0, "column %s is a running mean, judging by its name, and its rows are epochs: map a column with the rate of each epoch; or, if the name is wrong, write %s", clip(name), mapping("throughput", name, "samples/s"))
 	case mapped("epoch_seconds") && !mapped("epoch"):
 		l.fail(0, "epoch_seconds needs the number of the epoch; map its column as epoch. The file has %s", t.names())
 	case len(coordinatesOf(columns)) > 0:

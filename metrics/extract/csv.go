@@ -71,6 +71,9 @@ func (l *log) names(r io.Reader, separators string) *table {
 	if separators == tableSeparators {
 		data = unframed(spaced(data), separators)
 	}
+	if separators == tableSeparators && latexTable.Match(data[:min(len(data), 4096)]) {
+		l.fail(0, "it is a table in LaTeX: replace & by commas, and delete the \\\\ and the lines that begin with a backslash")
+	}
 	if first := bytes.TrimSpace(data[:min(len(data), 64)]); len(first) > 0 && bytes.ContainsAny(first[:1], "[{<") && separators == tableSeparators {
 		l.fail(0, "it is JSON or HTML, and not a table in CSV: convert it (jq -r '… | @csv', or a spreadsheet), or name its format with --from")
 	}
@@ -97,7 +100,7 @@ func (l *log) names(r io.Reader, separators string) *table {
 	for i, name := range names {
 		name = strings.TrimSpace(name)
 		if _, twice := t.at[name]; twice {
-			l.fail(line, "two columns are named %s", clip(name))
+			l.fail(line, "two columns are named %s: give each column a name of its own, in one line (a header of two lines, or of merged cells, is not read)", clip(name))
 		}
 		t.at[name] = i
 	}
@@ -127,6 +130,7 @@ func unframed(data []byte, separators string) []byte {
 		default:
 			markdown = true
 			lines[i] = bytes.Replace(line, text, bytes.TrimSuffix(bytes.TrimPrefix(text, []byte{'|'}), []byte{'|'}), 1)
+			lines[i] = bytes.ReplaceAll(bytes.ReplaceAll(lines[i], []byte("**"), nil), []byte("`"), nil) // bold, code
 		}
 	}
 	return bytes.Join(lines, nil)
@@ -166,7 +170,7 @@ func (t *table) value(row int, column string) (v Value, ok bool) {
 // number returns the number that a cell states as text, like value.
 func (t *table) number(row int, column, text string) (v Value, ok bool) {
 	switch strings.ToLower(text) {
-	case "", "na", "nan", "none", "null":
+	case "", "na", "nan", "none", "null", "n/a", "-", "–", "—", "--":
 		return v, false
 	}
 	plain := text

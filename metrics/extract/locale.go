@@ -111,27 +111,3 @@ func separated(text string) string {
 	}
 	return "write " + strings.Join(ways, ", or ")
 }
-
-var (
-	cellRange  = regexp.MustCompile(`^[-+]?\d[\d.,]*\s*(?:-|–|—|\.\.|to)\s*\d[\d.,]*`)
-	cellNumber = regexp.MustCompile(`^([^\d]*?)([-+]?\d[\d.,]*)(.*)$`)
-)
-
-// cellHint returns a hint what to write instead of a cell that is not a number; "" if the cell
-// has no digits.
-func cellHint(text string) string {
-	m := cellNumber.FindStringSubmatch(text)
-	switch {
-	case strings.HasPrefix(text, "#"):
-		return ": it is a spreadsheet's error; leave the cell empty"
-	case strings.HasPrefix(text, "<"), strings.HasPrefix(text, ">"), strings.HasPrefix(text, "≤"), strings.HasPrefix(text, "≥"):
-		return ": it is a limit and not a value; leave the cell empty"
-	case m == nil || m[1] == "" && strings.TrimSpace(m[3]) == "":
-		return ""
-	case cellRange.MatchString(text):
-		return ": it is a range; write one number, or leave the cell empty"
-	case strings.TrimSpace(m[1]) == "":
-		return fmt.Sprintf("; write %s alone, or leave the cell empty; a unit is in the column's name, or in --map OURS=COLUMN:UNIT", strings.TrimRight(m[2], ".,"))
-	}
-	return fmt.Sprintf("; write %s alone, or leave the cell empty", strings.TrimRight(m[2], ".,"))
-}

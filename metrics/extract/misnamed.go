@@ -18,10 +18,12 @@ var (
 	otherRun   = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:prev|previous)(?:[^a-z]|$)`)
 	ofOneUser  = regexp.MustCompile(`(?i)(?:per|/)[ _-]?(?:user|client|stream)s?(?:[^a-z]|$)`)
 	priceName  = regexp.MustCompile(`(?i)[$€£]|(?:^|[^a-z])(?:cost|price|usd|eur)(?:[^a-z]|$)`)
-	idealName  = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:ideal|linear|theoretical|expected|projected|extrapolated|predicted|target|goal|nominal)(?:[^a-z]|$)`)
-	logName    = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:log(?:2|10|e)?|ln|lg|ld) ?\(|(?:^|[^a-z])log(?:2|10)(?:[^a-z0-9]|$)|^(?:log|ln)[ _]`)
+	// overAllSteps matches names of means over all steps so far.
+	overAllSteps = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:so far|running|cumulative|moving|ema|smoothed)(?:[^a-z]|$)`)
+	idealName    = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:ideal|linear|theoretical|expected|projected|extrapolated|predicted|target|goal|nominal)(?:[^a-z]|$)`)
+	logName      = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:log(?:2|10|e)?|ln|lg|ld) ?\(|(?:^|[^a-z])log(?:2|10)(?:[^a-z0-9]|$)|^(?:log|ln)[ _]`)
 	// multiplied matches a factor: "k" and "x1000" in brackets, and "x1000" elsewhere.
-	multiplied = regexp.MustCompile(`[(\[{] ?(?:in )?(?:[x×*] ?)?([kKMG]|(?i:thousands?|millions?|billions?|tsd|mio|mrd)|1[, ]?000(?:[, ]?000)*|1[eE][369]|10\^?[369³⁶⁹]) ?[)\]}]|(?:^|[ _])in ((?i:thousands?|millions?|billions?))(?:[ _]|$)|(?:^|[ _])[x×*] ?(1[, ]?000(?:[, ]?000)*|1[eE][369]|10\^?[369³⁶⁹])(?:[ _]|$)`)
+	multiplied = regexp.MustCompile(`, ?(?:in )?((?i:thousands?|millions?|billions?))$|[(\[{] ?(?:in )?(?:[x×*] ?)?([kKMG]|(?i:thousands?|millions?|billions?|tsd|mio|mrd)|1[, ]?000(?:[, ]?000)*|1[eE][369]|10\^?[369³⁶⁹]) ?[)\]}]|(?:^|[ _])in ((?i:thousands?|millions?|billions?))(?:[ _]|$)|(?:^|[ _])[x×*] ?(1[, ]?000(?:[, ]?000)*|1[eE][369]|10\^?[369³⁶⁹])(?:[ _]|$)`)
 	// perSeveral matches a number of units after a division: "s/1000 iters", "sec_per_100_it".
 	perSeveral = regexp.MustCompile(`(?i)(?:/|(?:^|[^a-z])per)[ _]*(\d[\d,_]*)[ _]?([a-z]+)`)
 	// forSeveral matches a number of units of a time: "time for 100 steps", "(1000 img/s)".

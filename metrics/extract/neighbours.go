@@ -19,7 +19,8 @@ var (
 	power       = regexp.MustCompile(`^\s?(?:[x×*·]\s?10|\^)`)
 	// 5-7, 5..7, 5 to 7, 1/2
 	interval = regexp.MustCompile(`^(?:[-–~/][\d.]|\.\.\.?\d|…\d| (?:–|to) \d)`)
-	spread   = regexp.MustCompile(`^\s?(?:±|\+/?-)\s?`)
+	spread   = regexp.MustCompile(`^\s?(?:±|\+/?-|\\pm)\s?`)
+	closers  = regexp.MustCompile(`^[\d.]+ ?[)\]}$]+ ?`)
 	daysOf   = regexp.MustCompile(`(?:\d+ ?d(?:ays?)?,? ?|\d-)$`)
 	perScope = regexp.MustCompile(`(?i)^\s*[\[(]?\s*(?:per[ _-]|/ ?|(?:pro|par|je|por|on each|for each|each|every|on every)[ _-]|每[^a-z\s]{0,2} ?)([\pL]+)`)
 	lastPer  = regexp.MustCompile(`(?:/|per) ?(\pL+)$`)
@@ -29,20 +30,32 @@ var (
 	// 500 img/s a GPU, on 1 GPU, @ 1 GPU
 	onOne = regexp.MustCompile(`(?i)^[\s(\[]*(?:@ ?1|on 1|on one|on a|an?) ?([a-z]+)`)
 	// (rank avg), mean over ranks
-	ofMean    = regexp.MustCompile(`(?i)^[^,;|\d]{0,20}\b((?:gpu|device|rank|worker)s?[- ](?:avg|mean|average)|(?:avg|mean|average)d? (?:of|over|across) (?:all )?(?:gpu|device|rank|worker|processe?)s?)\b`)
-	phraseOf  = regexp.MustCompile(`[\pL%/()\[\] ._-]*[=:]?\s*["']?$`)
-	totalOf   = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:total|aggregated?|global|overall|cluster|all (?:gpus|devices|ranks|workers))(?:[^a-z]|$)`)
-	onSeveral = regexp.MustCompile(`(?i) on \d+ (?:gpu|device|rank|worker|process)[a-z()]*\s*[=:]?\s*$`)
+	ofMean     = regexp.MustCompile(`(?i)^[^,;|\d]{0,20}\b((?:gpu|device|rank|worker)s?[- ](?:avg|mean|average)|` + overRanks + `)\b`)
+	meanBefore = regexp.MustCompile(`(?i)\b(` + overRanks + `)[^\pL\d,;|]*$`)
+	phraseOf   = regexp.MustCompile(`[\pL%/()\[\] ._-]*[=:]?\s*["']?$`)
+	totalOf    = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:total|aggregated?|global|overall|cluster|all (?:gpus|devices|ranks|workers))(?:[^a-z]|$)`)
+	onSeveral  = regexp.MustCompile(`(?i) on \d+ (?:gpu|device|rank|worker|process)[a-z()]*\s*[=:]?\s*$`)
 	// 100 iters in 25 s, and 10 steps took 2.5 s
 	countIn  = regexp.MustCompile(`(?i)^ ?[a-z]+ (?:in|took|over) [\d.]+ ?(?:m?s|secs?|seconds?|mins?|minutes?|h|hours?)\b`)
 	countOf  = regexp.MustCompile(`(?i)(?:\d\d|[2-9]) ?(?:steps|iters|iterations|batches|its)[^\d|;]*$`)
 	bytesKey = regexp.MustCompile(`(?i)[_ (\[]([kmgt])(i?)b[)\]]?["']?\s*[=:]?\s*$`)
 )
 
+// overRanks matches words for a mean of several ranks.
+const overRanks = `(?:avg|mean|average)d? (?:of|over|across) (?:all )?(?:\d+ )?(?:gpu|device|rank|worker|processe?)s?`
+
+// submatch returns the first group of an expression; "" without a match.
+func submatch(re *regexp.Regexp, text string) string {
+	if m := re.FindStringSubmatch(text); m != nil {
+		return m[1]
+	}
+	return ""
+}
+
 var (
 	// keyBefore matches the last two words before a number, as in "step time std: "
 	keyBefore  = regexp.MustCompile(`(?:[\pL\d_@%/()\[\]^.-]+ ?){1,2}["']?\s*[=:]?\s*["']?$`)
-	afterPlus  = regexp.MustCompile(`(?:±|\+/?-) ?$`)
+	afterPlus  = regexp.MustCompile(`(?:±|\+/?-|\\pm)[ |]*$`)
 	bound      = regexp.MustCompile(`(?:^|[^-=<>])([<>≤≥]=?) ?$`)
 	accuracies = regexp.MustCompile(`(?i)acc|top|correct|iou|f1`)
 	micro      = regexp.MustCompile(`(?i)micro[-_ ]?(?:batch|step|it)`)
@@ -123,7 +136,11 @@ func (l *log) neighbours(c *compiled, text string, from int, r *number.Reading) 
 		fail("%q is one end of a range, or a part of a fraction, in %q; let the expression name the text after the number if this one is meant", r.Number, shown(text, from, end))
 	}
 	if m := spread.FindString(rest); m != "" && r.Unit == "" && c.unitAt < 0 {
-		if other, ok := number.Read(rest[len(m):]); ok && other.Known && !other.Clock {
+		rest = rest[len(m):]
+		if m := closers.FindString(rest); m != "" { // (123.4 ± 5.6) kimg/s
+			rest = "0 " + rest[len(m):]
+		}
+		if other, ok := number.Read(rest); ok && other.Known && !other.Clock {
 			r.Unit, r.Parsed, r.Known, r.Attached = other.Unit, other.Parsed, true, other.Attached
 		}
 	}
@@ -209,8 +226,8 @@ func (l *log) scope(c *compiled, r number.Reading, before, rest string) {
 			failScope(c.Name, number.Kind(m[1]), strings.TrimSpace(m[0]))
 		}
 	}
-	if m := ofMean.FindStringSubmatch(rest); m != nil {
-		failScope(c.Name, number.PerDevice, m[1])
+	if m := cmp.Or(submatch(ofMean, rest), submatch(meanBefore, before)); m != "" {
+		failScope(c.Name, number.PerDevice, m)
 	}
 	if m := ofOneDevice.FindStringSubmatch(before[max(0, len(before)-around):]); m != nil {
 		failScope(c.Name, number.PerDevice, m[1])
@@ -253,6 +270,10 @@ func failScope(figure, per, text string) {
 // headUnit returns the unit at the head of the column that a number is in, or on a line of its own.
 func (c *compiled) headUnit(ln line, before string) (u number.Unit, text string, ok bool) {
 	name := ln.head.of(ln.text, len(before))
+	if times := ln.head.timesOf(ln.text); times != "" && c.declared.Base == "s" && !c.declared.Inverse {
+		u, ok := number.ParseUnit(times)
+		return u, times, ok
+	}
 	if c.declared.Base == "" || name == "" && ln.head.unit() == "" {
 		return u, "", false
 	}
@@ -287,6 +308,9 @@ func (c *compiled) keyUnit(ln line, before string) (u number.Unit, text string, 
 		name := strings.ToUpper(m[1]) + strings.ToLower(m[2]) + "B"
 		u, ok := number.ParseUnit(name)
 		return u, name, ok
+	}
+	if u, text, ok := c.enclosingUnit(ln, before); ok {
+		return u, text, true
 	}
 	name := strings.TrimSpace(strings.TrimRight(phraseOf.FindString(before), " =:\"'"))
 	if u, ok := number.ParseUnit(name[strings.LastIndexByte(name, ' ')+1:]); ok && u.Inverse && c.declared.IsRate() { // sec/kimg 4.0

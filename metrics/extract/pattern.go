@@ -46,6 +46,9 @@ type compiled struct {
 	loose                         *loose // the same expression with any unit; nil: the expression has no unit after the number
 	grouped                       bool   // a note says how commas in numbers are read
 	reduces, ofRun                bool   // the user set reduce; the user set of = "run"
+	named                         string // unit that the log states for the latest number; "" for none
+	undefined                     *regexp.Regexp
+	missing, missingAt            int // lines that undefined matches, and the first of them
 }
 
 // Validate returns an error if the pattern is not valid. It says what is wrong and what is valid.
@@ -101,14 +104,15 @@ func (p Pattern) compile() (*compiled, error) {
 	if err := c.setUnit(); err != nil {
 		return nil, err
 	}
-	c.loose = c.loosened()
+	c.loose, c.undefined = c.loosened(), c.undefinedIn()
 	return c, nil
 }
 
 // setUnit parses the pattern's unit, which must suit its name.
 func (c *compiled) setUnit() error {
 	p := c.Pattern
-	if c.unit, c.known = unitNamed(p.Unit); !c.known {
+	if c.unit, c.known = unitNamed(p.Unit); !c.known || c.unit.unclear {
+		c.known = false
 		c.unit = unit{base: p.Unit, scale: 1}
 	}
 	if c.known && p.Unit != "" {
@@ -189,6 +193,9 @@ func (l *log) matches(c *compiled, all []match) {
 	l.unlabelled(c, all)
 	all = l.settled(c, all)
 	l.mixed(c, matchValues(all))
+	if c.Name == "accuracy" {
+		l.tiny(c.Name, `unit = "fraction"`, matchValues(all), c.unit.scale)
+	}
 	note := c.note(len(all))
 	if strings.HasSuffix(c.unit.base, "/s") && !c.unit.steps { // a user who forgot of = "rank" may mean one rank's rate
 		note += ", for all workers together"
@@ -220,6 +227,7 @@ func (l *log) accuracies(c *compiled, all []match) {
 	}
 	before := 0.0
 	all = l.evaluated(all)
+	l.tiny(c.Name, `unit = "fraction"`, matchValues(all), c.unit.scale)
 	for i, m := range all {
 		e := metrics.Event{Evaluation: &metrics.Evaluation{Epoch: i + 1}}
 		if m.epoch != nil {

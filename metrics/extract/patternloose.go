@@ -144,6 +144,8 @@ func (o *loose) take(c *compiled, text string, m []int, one *match) bool {
 		return false
 	}
 	one.v.Number, one.other, one.place = x, text[m[2*o.unit]:m[2*o.unit+1]], place(text[:m[2*o.value]])
+	one.named = one.other
+	one.surroundings(text, m[2*o.value])
 	return true
 }
 

@@ -60,27 +60,6 @@ func (l *log) ofOneRank(c *compiled, all []match) {
 	l.note("only rank %s states %s, and nothing says whether it is its own or that of all %d workers, as which it is read: set of = \"rank\" or of = \"run\"", rank, c.Name, l.o.Workers)
 }
 
-// unlabelled adds a note if each step seems to be printed by several ranks without a prefix: the
-// same text comes before several numbers, which differ much, equally often for all steps.
-func (l *log) unlabelled(c *compiled, all []match) {
-	if len(all) < 4 || all[0].step == 0 {
-		return
-	}
-	of := map[uint64][]float64{}
-	for _, m := range all {
-		of[m.step] = append(of[m.step], m.v.Number)
-	}
-	copies := len(of[all[0].step])
-	for _, values := range of {
-		if len(values) != copies || slices.Max(values) <= 1.2*slices.Min(values) {
-			return
-		}
-	}
-	if copies > 1 && len(of) > 1 {
-		l.note("each step has %d values of %s, which differ: if they are of several ranks, let each rank print its number (srun -l, torchrun), and write of = \"rank\" to add them up", copies, c.Name)
-	}
-}
-
 // fewSettled is the smallest number of values in which a start-up phase is looked for: the first
 // half of fewer values does not show a direction (see oneWay).
 const fewSettled = 7
@@ -99,6 +78,10 @@ func (l *log) settled(c *compiled, all []match) []match {
 	start := 0
 	for start < len(values)-3 && !within(c.reduced(values[start:start+1]), later, 1.015) {
 		start++
+	}
+	if mean := meanOf(all); mean != "" {
+		l.note("%s is a running mean by its name (%q), which the slow first steps change for long: the first %d of %s are left out, and the rest may still be off; let the pattern match the value of each step, or write reduce = \"last\" for the mean of the run", c.Name, mean, start, number.Count(len(values), "value"))
+		return all[start:]
 	}
 	l.note("the first %d of %s of %s are left out as warm-up; to choose others, set reduce = \"last\" or \"max\", or match fewer lines", start, number.Count(len(values), "value"), c.Name)
 	return all[start:]

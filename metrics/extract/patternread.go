@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"fmt"
 	"hash/maphash"
 	"io"
 	"regexp"
@@ -22,6 +23,11 @@ type match struct {
 	step           uint64 // digest of the text before the number if it has digits, without times of day; else 0
 	total          bool   // the text around the number says total, global, ...
 	summary        bool   // the text before the number says best, final, ...
+	named          string // unit that the log states, next to the number or in its name; "" for none
+	counter        int    // step number before the number; -1 without one
+	done, whole    int    // counter of a progress bar before the number, as in 50/100; 0 without one
+	mean           string // how the log names a running mean; "" for other numbers
+	undefined      bool   // the number is nan or infinite
 }
 
 var (
@@ -45,7 +51,13 @@ func readPatterns(l *log, r io.Reader, patterns []*compiled) {
 		ln.head = &head
 		for i, c := range list {
 			one, ok := l.match(c, ln)
-			if ok {
+			last := len(found[i]) - 1
+			switch {
+			case !ok:
+				c.missed(ln)
+			case last >= 0 && c.Per != "step" && one.redraws(found[i][last]):
+				found[i][last] = one
+			default:
 				found[i] = append(found[i], one)
 			}
 		}
@@ -58,11 +70,33 @@ func readPatterns(l *log, r io.Reader, patterns []*compiled) {
 		all := l.otherUnits(c, found[i])
 		namedRanks(c, all)
 		if len(all) == 0 {
-			l.fail(0, "%w by the pattern of %s: %s", ErrNothing, c.Name, c.re)
+			hint := ""
+			if len(found[i]) > 0 { // values with other units, in lines that the pattern does not identify
+				hint = fmt.Sprintf("; line %d has a value in %s, which is read if the pattern has text before the number", found[i][0].v.Line, found[i][0].other)
+			}
+			l.fail(0, "%w by the pattern of %s: %s%s", ErrNothing, c.Name, c.re, hint)
 		}
+		if c.missing > 0 {
+			l.note("%s: nan or inf where the pattern of %s has a number (line %d is the first): not read", number.Count(c.missing, "line"), c.Name, c.missingAt)
+		}
+		all = l.defined(c, all)
+		l.halfNamed(c, all)
 		l.matches(c, all)
 	}
 }
+
+// missed counts a line that would match if it had a number in place of nan or inf.
+func (c *compiled) missed(ln line) {
+	if c.undefined == nil || !hasUndefined.MatchString(ln.text) || !c.undefined.MatchString(ln.text) {
+		return
+	}
+	if c.missing == 0 {
+		c.missingAt = ln.number
+	}
+	c.missing++
+}
+
+var hasUndefined = regexp.MustCompile(`(?i)nan|inf`)
 
 // match applies a pattern to a line; ok is false if it does not match.
 func (l *log) match(c *compiled, ln line) (one match, ok bool) {
@@ -109,9 +143,16 @@ func (l *log) match(c *compiled, ln line) (one match, ok bool) {
 	}
 	one.total = totalOf.MatchString(ln.text[max(0, m[2*c.value]-around):min(len(ln.text), m[2*c.value]+around)])
 	one.summary = summary.MatchString(ln.text[:max(0, m[2*c.value])])
+	one.surroundings(ln.text, max(0, m[2*c.value]))
+	if undefinedText(ln.text[max(0, m[2*c.value]):max(0, m[2*c.value+1])]) {
+		one.undefined = true
+		return one, true
+	}
+	c.named = ""
 	if err := try(func() { one.v.Number = l.quantity(c, ln, m) }); err != nil {
 		l.fail(ln.number, "%w (the value of pattern %s)", err, c.Name)
 	}
+	one.named = c.named
 	return one, true
 }
 

@@ -46,7 +46,7 @@ func (c *compiled) whole(text string, m []int, group int) error {
 }
 
 func partOf(text string, from, to int) error {
-	return fmt.Errorf("%q is only part of a number in %q; let the expression match all of it, like [-+0-9.eE]+, or [0-9:.]+ for H:MM:SS", text[from:to], shown(text, from, to))
+	return fmt.Errorf("%q is only part of a number in %q; let the expression match all of it, like [-+0-9.eE]+, [0-9:.]+ for H:MM:SS, or \\S+ for 1h02m and PT1H2M", text[from:to], shown(text, from, to))
 }
 
 // A numberAt is a number that a pattern's group matched, with its unit and its place in the line.
@@ -76,6 +76,9 @@ func (l *log) quantity(c *compiled, ln line, m []int) float64 {
 	}
 	var ok bool
 	w.Reading, ok = number.Read(text[w.from:])
+	if w.from < w.to && insideLength(text, w.from) {
+		failIf(partOf(text, w.from, w.to))
+	}
 	isPlain := !ok || w.from == w.to || c.plainly(w) || math.Abs(w.Value) > largestNumber
 	if ok {
 		l.described(c, w)
@@ -93,6 +96,18 @@ func (l *log) quantity(c *compiled, ln line, m []int) float64 {
 	}
 	return x
 }
+
+// insideLength reports whether a number is a later part of a length of time: 2 of PT1H2M3S, 02 of 1h02m.
+func insideLength(text string, from int) bool {
+	start := from
+	for start > 0 && lengthChar.MatchString(text[start-1:start]) {
+		start--
+	}
+	r, ok := number.Read(text[start:])
+	return start < from && ok && r.Clock && start+len(r.Number) > from && strings.ContainsAny(r.Number, "PTdhms")
+}
+
+var lengthChar = regexp.MustCompile(`[A-Za-z0-9.:]`)
 
 // plainly reports whether the group matched a number without a unit. It fails if the
 // group matched only part of a number.
@@ -134,6 +149,9 @@ func (l *log) withUnit(c *compiled, w *numberAt, m []int) float64 {
 	located(func() { l.scope(c, w.Reading, w.before(), w.after()) })
 	l.unclearScope(c, w)
 	if end := w.from + len(w.Number); w.Unit != "" && !w.Known {
+		if w.Attached && w.Unit != c.Unit && end < w.to {
+			fail("%q after the number in %q is not a known unit; let the group value match the number only, or write unit = %q", w.Unit, w.shown(), w.Unit)
+		}
 		if w.Attached && w.Unit != c.Unit && c.loose == nil && !c.names(w.ln.text[end]) && end >= w.to {
 			fail("%q after the number in %q is not a known unit; let the expression match it, or a group (?P<unit>…)", w.Unit, w.shown())
 		}
@@ -141,6 +159,7 @@ func (l *log) withUnit(c *compiled, w *numberAt, m []int) float64 {
 	}
 	var x float64
 	located(func() { x = l.converted(c, w.Reading, w.ln, w.before()) })
+	c.contradicted(w, x)
 	return x
 }
 
@@ -179,14 +198,21 @@ func (l *log) converted(c *compiled, r number.Reading, ln line, before string) f
 	if keyed && own.Per != "" {
 		per, r.Unit = own.Per, name
 	}
+	if c.named = r.Unit; keyed && !says {
+		c.named = name
+	}
 	if per != "" && c.ofAll() {
 		failScope(c.Name, per, r.Unit)
 	}
 	switch u := r.Parsed; {
+	case !c.known && c.Unit != "":
+		return c.inUnknown(r)
+	case says && u.Unclear:
+		return l.bitsOrBytes(c, u, r.Unit, r.Value)
+	case !says && keyed && own.Unclear:
+		return l.bitsOrBytes(c, own, name, r.Value)
 	case c.Unit == "":
 		return l.adopt(c, r)
-	case !c.known:
-		return c.inUnknown(r)
 	case says && u.Base+"/s" == c.declared.Base && !u.Bare: // 12K tokens, for tokens/s
 		r.Parsed = number.Unit{Scale: u.Scale, Bare: true}
 	}
@@ -261,6 +287,24 @@ func (c *compiled) inDeclared(r number.Reading) float64 {
 		fail("the log has %s in %s, but its unit is given as %q: write unit = %q, or another pattern", c.Name, r.Unit, c.Unit, r.Unit)
 	}
 	return r.Value // the "unit" is an ordinary word
+}
+
+// bitsOrBytes returns a number whose unit in the log may be in bits or in bytes, such as gbps. The
+// pattern's unit decides, if it is one of the two.
+func (l *log) bitsOrBytes(c *compiled, u number.Unit, name string, x float64) float64 {
+	d := c.declared
+	if c.known && d.Base == u.Base && (d.Scale == u.Scale || d.Scale == u.Scale/8) {
+		l.note("%s is in %s in the log, which may be in bits or in bytes: it is read in %s", c.Name, name, c.Unit)
+		return x
+	}
+	prefix := ""
+	for _, one := range []string{"k", "M", "G", "T"} {
+		if number.Prefix(one) == u.Scale {
+			prefix = one
+		}
+	}
+	fail("%s is in %s in the log, which may be in bits or in bytes: write unit = \"%sbit/s\" or unit = \"%[3]sB/s\"", c.Name, name, prefix)
+	return 0
 }
 
 // byName converts a number without a unit. Its unit is the one in its name in the log, as in

@@ -81,7 +81,7 @@ func TestUnitInAColumnsName(t *testing.T) {
 func TestCellsRefused(t *testing.T) {
 	for cell, want := range map[string]string{
 		"5100-5200":             `"5100-5200" is not a finite number: it is a range; write one number, or leave the cell empty`,
-		"9860 (83% efficiency)": "write 9860 alone, or leave the cell empty; a unit is in the column's name",
+		"9860 (83% efficiency)": "write 9860 alone, or leave the cell empty",
 		"~37000":                "write 37000 alone, or leave the cell empty",
 		"76 %":                  `throughput cannot be in "%"; write a number alone`,
 		"fast":                  `"fast" is not a finite number`,

@@ -181,7 +181,7 @@ func (g *tableGroup) yield(t *table, columns map[string]Column, yield func(Table
 	read(columns)
 	sub.when(&one.res, columns, g.blocks)
 	if g.Result = one.res; g.Result.Found() == 0 {
-		one.fail(g.line[0], "no figure in any of the mapped columns")
+		one.fail(g.line[0], "no figure in any of the mapped columns: delete the row, or fill in a number")
 	}
 	g.Result.Kind, g.Result.Lines = kind, one.lines.n
 	g.Result.Notes = append(g.Result.Notes, g.doubts...)

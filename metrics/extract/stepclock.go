@@ -76,7 +76,7 @@ func (c *stepClock) seconds(median float64) (of func(step, at float64) float64, 
 	case c.why != "":
 		return nil, "", c.why
 	case c.spacing == 0:
-		return nil, "", "it has one step"
+		return nil, "", "it has the line of one step only, and the time of a step needs two"
 	case c.first > c.spacing:
 		return nil, "", fmt.Sprintf("it begins at step %d", c.first)
 	case c.began == 0 && median == 0:

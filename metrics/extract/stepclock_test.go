@@ -27,7 +27,7 @@ func TestStepClock(t *testing.T) {
 		{"step times", []logged{{10, 0}, {20, 0}}, 0.5, 10, ""},
 		{"step times, from 0", []logged{{0, 0}, {10, 0}}, 0.5, 5.5, ""},
 		{"neither", []logged{{10, 0}, {20, 0}}, 0, 0, "it has neither times of day nor step times"},
-		{"one step", []logged{{10, 100}}, 0.5, 0, "it has one step"},
+		{"one step", []logged{{10, 100}}, 0.5, 0, "it has the line of one step only, and the time of a step needs two"},
 		{"a late begin", []logged{{11, 100}, {21, 110}}, 0.5, 0, "it begins at step 11"},
 		{"as late as the spacing", []logged{{10, 100}, {20, 110}}, 0.5, 20, ""},
 		{"back to a checkpoint", []logged{{10, 100}, {20, 110}, {20, 120}}, 0.5, 0, "it goes back to a checkpoint"},

@@ -74,6 +74,7 @@ type stepLog struct {
 	loss, evalLoss Value                // the latest losses; Line 0: none
 	evaluated      int                  // step of evalLoss, if known
 	undefined      int                  // line of the latest loss if that is not a finite number, else 0
+	infinite       []int                // lines of all losses that are not finite numbers
 	batch          Value                // samples per step over all ranks; Line 0: unknown
 	tokens         Value                // tokens per sample; Line 0: unknown
 	stepTokens     Value                // tokens per step over all ranks; Line 0: unknown
@@ -210,7 +211,7 @@ var undefinedLoss = []string{"nan", "inf", "-inf", "+inf", "-nan", "infinity", "
 // its value.
 func (s *stepLog) lossOf(ln int, at string, step float64, text string) {
 	if slices.Contains(undefinedLoss, strings.ToLower(text)) {
-		s.undefined = ln
+		s.undefined, s.infinite = ln, append(s.infinite, ln)
 		return
 	}
 	s.loss, s.undefined = s.l.parse(ln, text), 0

@@ -8,6 +8,7 @@ import (
 
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/number"
 )
 
 // finish adds the run's figures at the end of the log.
@@ -230,6 +231,9 @@ func (s *stepLog) losses() {
 	case s.undefined > 0:
 		s.l.note("the loss is no finite number in line %d, the last that states one: the training diverged", s.undefined)
 	case s.loss.Line > 0:
+		if n := len(s.infinite); n > 0 {
+			s.l.note("the loss is no finite number in %s, from line %d on, and is one again later: see whether the training went on", number.Count(n, "line"), s.infinite[0])
+		}
 		final(finalLoss, s.loss, "the last training loss that the log states")
 	}
 	if s.evalLoss.Line > 0 {
@@ -239,6 +243,9 @@ func (s *stepLog) losses() {
 		return
 	}
 	seconds, how, why := s.clock.seconds(s.median(stepSeconds))
+	if s.clock.why == "" && s.stated[0].at != "step" {
+		why = "its losses stand at epochs, not at steps"
+	}
 	for _, one := range s.stated { // times need all lines of the log
 		if why == "" && (one.at != "step" || s.clock.began > 0 && one.time < s.clock.began || !(seconds(one.of, one.time) <= metrics.MaxSeconds)) {
 			why = "a loss stands at no step, or before the first"

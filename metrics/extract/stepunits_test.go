@@ -30,7 +30,7 @@ func TestUnitOfStepRates(t *testing.T) {
 			t.Errorf("%s in %s: %v", c.figure, c.unit, err)
 			continue
 		}
-		if want := (unit{c.base, c.scale, c.steps, c.each}); got.unit != want {
+		if want := (unit{base: c.base, scale: c.scale, steps: c.steps, each: c.each}); got.unit != want {
 			t.Errorf("%s in %s: %+v, want %+v", c.figure, c.unit, got.unit, want)
 		}
 		if p.NeedsBatch() != c.steps {

@@ -73,6 +73,7 @@ func (t *table) survey(columns map[string]Column) *survey {
 		s.labelAt[t.at[c.Name]] = s.labelAt[t.at[c.Name]] || !slices.Contains([]string{"workers", "replicas", "nodes"}, ours) && !slices.Contains(s.figures, ours)
 	}
 	s.others = t.others(columns)
+	t.unitsRow()
 	again := t.again()
 	for number := 1; ; number++ {
 		row, err := again.Read()
@@ -90,7 +91,7 @@ func (t *table) survey(columns map[string]Column) *survey {
 	s.copies()
 	s.join()
 	s.failures()
-	for _, check := range []func(){s.parts, s.settings, s.moments, s.unitColumns, s.contradictions, s.batches, s.shapes, s.devices, s.impossible} {
+	for _, check := range []func(){s.parts, s.settings, s.moments, s.unitColumns, s.contradictions, s.batches, s.shapes, s.devices, s.impossible, s.percentages} {
 		if err := try(check); err != nil {
 			s.problems = append(s.problems, err)
 		}

@@ -64,9 +64,32 @@ func readTFCNN(l *log, r io.Reader) {
 		least, most := slices.MinFunc(totals, byRate), slices.MaxFunc(totals, byRate)
 		low, high := least.Number, most.Number
 		if high > sameValue*low {
-			l.fail(most.Line, "a total of %g images/s, and %g in line %d: workers in step print the same total, so these are separate trainings; split the log, one file each", high, low, least.Line)
+			l.fail(most.Line, "a total of %g images/s, and %g in line %d: workers in step print the same total, so these are separate trainings. Import them from a file each, with one total and the lines before: %s", high, low, least.Line, oneTotalEach(totals))
 		}
 		note = fmt.Sprintf("the median of %d totals from %g to %g; each is %s", len(totals), low, high, "one worker's images over the time of the measured steps, times the workers that run in step")
 	}
 	l.reduced("throughput", "samples/s", "median", 1, totals, note)
+}
+
+// oneTotalEach returns commands that write a file for each training of a log, with its total only.
+// Trainings whose totals agree run in step and share a file.
+func oneTotalEach(totals []Value) string {
+	left, commands := totals, []string{}
+	for len(left) > 0 && len(commands) < 4 {
+		of, others := left[0].Number, []Value{}
+		drop := ""
+		for _, v := range totals {
+			if !within(v.Number, of, sameValue) {
+				drop += fmt.Sprintf("%dd;", v.Line)
+			}
+		}
+		for _, v := range left {
+			if !within(v.Number, of, sameValue) {
+				others = append(others, v)
+			}
+		}
+		commands = append(commands, fmt.Sprintf("sed '%s' LOG > %d.log", strings.TrimSuffix(drop, ";"), len(commands)+1))
+		left = others
+	}
+	return strings.Join(commands, ", ")
 }

@@ -12,6 +12,8 @@ type unit struct {
 	scale float64
 	steps bool // it counts steps instead of samples, so the conversion needs the global batch
 	each  bool // the unit is a time per step, so the value is inverted
+	// unclear is true for a unit that may be in bits or in bytes.
+	unclear bool
 }
 
 // units lists the units that messages suggest. number.ParseUnit also accepts other combinations
@@ -63,5 +65,5 @@ func storedUnit(u number.Unit) (unit, bool) {
 	case u.Base == "steps/s":
 		return unit{base: "samples/s", scale: u.Scale, steps: true, each: u.Inverse}, true
 	}
-	return unit{base: u.Base, scale: u.Scale}, true
+	return unit{base: u.Base, scale: u.Scale, unclear: u.Unclear}, true
 }

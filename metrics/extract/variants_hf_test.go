@@ -15,7 +15,9 @@ func TestTrainerVariants(t *testing.T) {
 	)
 	rate, stated := []string{" throughput 20 samples/s ", " train_seconds 40 s "}, []string{" stated_throughput 20 samples/s "}
 	runVariants(t, "hf-trainer", []variant{
-		{name: "as it is", text: first + eval + last + end, want: rate},
+		{name: "as it is", text: first + eval + last + end, want: rate, says: "losses stand at epochs, not at steps"},
+		{name: "one step", text: first[:74] + "\n" + strings.Replace(end, "2.0}", "0.5}", 1), says: "losses stand at epochs, not at steps"},
+		{name: "losses that are no numbers", text: strings.Replace(first, "'loss': 1.5", "'loss': nan", 1) + last + end, says: "the loss is no finite number in 1 line, from line 2 on, and is one again later"},
 		{name: "before 4.6 the rate is of steps", text: first + last + "{'train_runtime': 40.0, 'train_samples_per_second': 0.2, 'epoch': 2.0}\n",
 			never: []string{" throughput ", " end_to_end "}, says: "steps"},
 		{name: "stopped early, with the header", text: "***** Running training *****\n  Num examples = 400\n  Num Epochs = 2\n  Total optimization steps = 8\n" + first + "{'train_runtime': 20.0, 'train_samples_per_second': 40.0, 'train_steps_per_second': 0.4, 'train_loss': 1.75, 'epoch': 1.0}\n",

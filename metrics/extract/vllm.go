@@ -42,6 +42,9 @@ func (l *log) vllmResult(doc value) {
 		return
 	}
 	completed := m.count("completed")
+	if m.of["num_prompts"].null() {
+		l.fail(completed.Line, "a result without num_prompts, as SGLang's bench_serving writes it: nothing says how many requests failed; add \"num_prompts\": N, with the number of requests that were sent")
+	}
 	prompts := m.count("num_prompts")
 	rate, duration := m.need("request_throughput"), m.need("duration")
 	failed := prompts.Number - completed.Number

@@ -29,9 +29,15 @@ var (
 	group = regexp.MustCompile(`^[-+]?\d{1,3}(?:,\d{3})+(?:\.\d+)?(?:[eE][-+]?\d+)?`)
 	// 1 day, 0:01:02 and 1-00:01:02 and 1d 00:01:02, 3:25, 0:01:02.5
 	clock = regexp.MustCompile(`^(?:(\d+)(?:-| ?d(?:ays?)?,? ))?(\d+):(\d\d)(?::(\d\d(?:\.\d+)?))?`)
-	// 1h02m, 4m05s, 1d 2h 3m 4.5s, 3 minutes and 20 seconds, 1 Std. 2 Min.
-	spoken = regexp.MustCompile(`^(?:(\d+) ?(?:Tage?|jours?|days?|d),? ?(?:and )?)?(?:(\d+) ?(?:heures?|horas?|hours?|hrs?|h|Std\.?|Stunden?),? ?(?:and )?)?(?:(\d+) ?(?:minutes?|minutos?|mins?|m|Minuten|Min\.?),? ?(?:and )?)?(?:(\d+(?:\.\d+)?) ?(?:secondes?|seconds?|segundos?|secs?|s|Sekunden?|Sek\.?))?`)
-	after  = regexp.MustCompile(`^[ \t]{0,2}[\[(]?[ \t]?((?:[kKMGTP] )?(?:%|/ ?[A-Za-zµμ]+|[A-Za-zµμ]+)(?:(?: ?/ ?| per )[A-Za-zµμ]+){0,2})`)
+	// 1h02m, 1w2d, 4m05s, 1d 2h 3m 4.5s, 00h:12m:34s, 1h02, 3 minutes and 20 seconds, 1 Std. 2 Min.
+	spoken = regexp.MustCompile(`^(?:(\d+) ?(?:weeks?|wks?|w|semaines?|Wochen?)[,:]? ?(?:and )?)?(?:(\d+) ?(?:Tage?|jours?|days?|d)[,:]? ?(?:and )?)?(?:(\d+) ?(?:heures?|horas?|hours?|hrs?|h|Std\.?|Stunden?)[,:]? ?(?:and )?)?(?:(\d+) ?(?:minutes?|minutos?|mins?|m|Minuten|Min\.?)[,:]? ?(?:and )?)?(?:(\d+(?:\.\d+)?) ?(?:secondes?|seconds?|segundos?|secs?|s|Sekunden?|Sek\.?))?`)
+	// 1h02
+	hours = regexp.MustCompile(`^(\d+)h([0-5]\d)(?:[^\d\pL:.]|$)`)
+	// 2w, 1.5 weeks
+	weeks = regexp.MustCompile(`^((\d+(?:\.\d+)?)(?:w| ?wks?| ?weeks?))(?:[^\d\pL_/]|$)`)
+	// PT1H2M3S, P1DT2H, PT90.5S: durations of ISO 8601
+	iso    = regexp.MustCompile(`^P(?:(\d+)W)?(?:(\d+)D)?(?:T(?:(\d+(?:\.\d+)?)H)?(?:(\d+(?:\.\d+)?)M)?(?:(\d+(?:\.\d+)?)S)?)?`)
+	after  = regexp.MustCompile(`^[ \t]{0,2}[\[(]?[ \t]?((?:[kKMGTPB] )?(?:%|/ ?[A-Za-zµμ]+|[A-Za-zµμ]+)(?:(?: ?/ ?| per )[A-Za-zµμ]+){0,2})`)
 	keyed  = regexp.MustCompile(`^\s*[=:]\s*[-+]?\.?\d`)
 	next   = regexp.MustCompile(`^\s+[-+]?\.?\d`)
 	wordly = regexp.MustCompile(`[A-Za-zµμ0-9_]$`)
@@ -51,16 +57,7 @@ func ambiguous(text string, u Unit) bool {
 
 // Read reads the number at the start of text and the unit next to it.
 func Read(text string) (r Reading, ok bool) {
-	if m := clock.FindStringSubmatch(text); m != nil && !continues(text[len(m[0]):], ":") {
-		seconds := part(m[1])*86400 + part(m[2])*3600 + part(m[3])*60 + part(m[4])
-		if m[4] == "" { // minutes and seconds
-			seconds = part(m[1])*86400 + part(m[2])*60 + part(m[3])
-		}
-		return Reading{Value: seconds, Number: m[0], Unit: m[0], Parsed: Unit{Base: "s", Scale: 1}, Known: true, Attached: true, Clock: true}, finite(seconds)
-	}
-	if m := spoken.FindStringSubmatch(text); m != nil && several(m[1:]) && !wordFollows(text[len(m[0]):]) {
-		seconds := part(m[1])*86400 + part(m[2])*3600 + part(m[3])*60 + part(m[4])
-		written := strings.TrimRight(m[0], " ")
+	if written, seconds := lengthOfTime(text); written != "" {
 		return Reading{Value: seconds, Number: written, Unit: written, Parsed: Unit{Base: "s", Scale: 1}, Known: true, Attached: true, Clock: true}, finite(seconds)
 	}
 	r.Number = group.FindString(text)
@@ -75,6 +72,48 @@ func Read(text string) (r Reading, ok bool) {
 	r.Value = x
 	r.unit(text[len(r.Number):])
 	return r, true
+}
+
+// lengthOfTime reads a length of time in several parts at the start of text. written is "" if there is
+// none.
+func lengthOfTime(text string) (written string, seconds float64) {
+	if m := clock.FindStringSubmatch(text); m != nil && !continues(text[len(m[0]):], ":") {
+		if rest := text[len(m[0]):]; m[4] != "" && strings.HasPrefix(rest, "h") && !wordFollows(rest[1:]) {
+			m[0] += "h" // 1:02:03h
+		}
+		if m[4] == "" { // minutes and seconds
+			return m[0], inSeconds("", m[1], "", m[2], m[3])
+		}
+		return m[0], inSeconds("", m[1], m[2], m[3], m[4])
+	}
+	if m := iso.FindStringSubmatch(text); m != nil && strings.Join(m[1:], "") != "" && !wordFollows(text[len(m[0]):]) {
+		return m[0], inSeconds(m[1:]...)
+	}
+	if m := hours.FindStringSubmatch(text); m != nil {
+		return m[1] + "h" + m[2], inSeconds("", "", m[1], m[2], "")
+	}
+	// "1 week, 2 days, 3:04:05" ends with a clock.
+	m := spoken.FindStringSubmatch(text)
+	written = strings.TrimRight(m[0], " ,:")
+	rest := text[len(m[0]):]
+	if c := clock.FindStringSubmatch(rest); m[1] != "" && m[3]+m[4]+m[5] == "" && c != nil && c[1] == "" && c[4] != "" && !continues(rest[len(c[0]):], ":") {
+		return m[0] + c[0], inSeconds(m[1], m[2], c[2], c[3], c[4])
+	}
+	if several(m[1:]) && !wordFollows(text[len(written):]) {
+		return written, inSeconds(m[1:]...)
+	}
+	if m := weeks.FindStringSubmatch(text); m != nil {
+		return m[1], inSeconds(m[2], "", "", "", "")
+	}
+	return "", 0
+}
+
+// inSeconds adds up weeks, days, hours, minutes and seconds, which may be "".
+func inSeconds(parts ...string) (seconds float64) {
+	for i, length := range []float64{7 * 86400, 86400, 3600, 60, 1} {
+		seconds += part(parts[i]) * length
+	}
+	return seconds
 }
 
 // unit reads the unit that follows the number.

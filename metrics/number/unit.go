@@ -16,6 +16,9 @@ type Unit struct {
 	// Bare reports that the unit names no quantity, as in 12K or 3.1M/s; Base is then
 	// "" or "/s".
 	Bare bool
+	// Unclear reports a rate that may be in bits or in bytes, such as gbps and mb/s; Scale is then
+	// that of bytes.
+	Unclear bool
 }
 
 // The parts of a run that a unit may name.

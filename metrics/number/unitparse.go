@@ -80,7 +80,7 @@ func ParseUnits(text string) []Unit {
 	}
 	over := Divided(Words(text))
 	for i, part := range over {
-		prefixed := len(part) == 2 && Prefix(part[0]) > 0 && counted(part[1]).base != ""
+		prefixed := len(part) == 2 && (Prefix(part[0]) > 0 || part[0] == "B") && counted(part[1]).base != ""
 		if len(part) != 1 && !prefixed && (i > 0 || len(part) > 0 || len(over) == 1) {
 			return nil
 		}
@@ -159,10 +159,15 @@ func meanings(over [][]string, inName bool) []Unit {
 		return []Unit{one(AnyQuantity, 1)}
 	}
 	base, scale, ok := n.dividedBy(d.time)
+	if n.wrongCase && base == "B" {
+		return nil
+	}
 	if !ok || inName && !strings.HasSuffix(base, "/s") { // a column of items says nothing about a rate
 		return nil
 	}
-	return []Unit{one(base, scale)}
+	u := one(base, scale)
+	u.Unclear = n.unclear
+	return []Unit{u}
 }
 
 // A denominator is the unit that divides a numerator.
@@ -210,6 +215,9 @@ type numerator struct {
 	over    float64 // length of a unit of time that follows without a division sign, as in img_s
 	times   string  // quantity that a time is multiplied by: PerDevice for GPU-hours
 	per     string  // scope, as in img_s_gpu
+	// wrongCase is true for units of data such as mb and gib, which are units only in rates;
+	// unclear if they may be bits.
+	wrongCase, unclear bool
 }
 
 // dividedBy returns the unit of a numerator divided by a time in seconds; 0 means no time.
@@ -243,7 +251,7 @@ func numeratorOf(list []string, inName bool) numerator {
 	}
 	n := countable(at(1), inName)
 	prefix := Prefix(at(2))
-	if inName && at(2) == "B" {
+	if at(2) == "B" && Kind(at(1)) != "" {
 		prefix = 1e9 // "B tokens/day"
 	}
 	if prefix > 0 && n.base != "" {
@@ -268,7 +276,7 @@ func countable(word string, inName bool) numerator {
 	if inName && (w.base == "J" || w.base == "W") {
 		w = wordUnit{}
 	}
-	return numerator{base: w.base, scale: cmp.Or(w.scale, 1)}
+	return numerator{base: w.base, scale: cmp.Or(w.scale, 1), unclear: w.unclear, wrongCase: w.wrongCase}
 }
 
 // inNames are abbreviations in names of columns: llm-foundry writes T/s and S/s.

@@ -48,6 +48,9 @@ var (
 
 const share = "share"
 
+// anyCase matches units of data in the wrong case, where b may mean bits or bytes. An i means bytes.
+var anyCase = regexp.MustCompile(`^(?i:([kmgt])(i?)b(it|yte)?s?(ps)?)$`)
+
 var flops = regexp.MustCompile(`^([kKMGTP]?)(?i:flop)([sS]?)$`)
 
 func wordKinds(list map[string]string) map[string]string {
@@ -99,6 +102,9 @@ type wordUnit struct {
 	base  string // "samples", "B", "FLOP/s"; "" for a share or a bare prefix
 	scale float64
 	bare  bool // the word is only a prefix
+	// wrongCase is true for units of data such as mb and gib, which are units only in rates; unclear
+	// if they may be in bits.
+	wrongCase, unclear bool
 }
 
 // counted parses a word that is not a time: a quantity with or without a prefix, or a
@@ -130,6 +136,19 @@ func counted(word string) wordUnit {
 		}
 		if m[1] != "" {
 			w.scale = prefixes[m[1]]
+		}
+		return w
+	}
+	if m := anyCase.FindStringSubmatch(word); m != nil {
+		w := wordUnit{base: "B", scale: prefixes[strings.ToUpper(m[1])], wrongCase: true, unclear: m[2]+m[3] == ""}
+		if m[2] != "" {
+			w.scale = binaries[strings.ToUpper(m[1])+"i"]
+		}
+		if strings.EqualFold(m[3], "it") {
+			w.scale /= 8
+		}
+		if m[4] != "" {
+			w.base = "B/s"
 		}
 		return w
 	}

@@ -1,0 +1,135 @@
+package extract
+
+import (
+	"math"
+	"strings"
+	"testing"
+)
+
+// Logs that are read wrongly if each number is taken by itself. The values are worked out by hand; 0
+// where the log must be refused.
+func TestSeriesAndSurroundings(t *testing.T) {
+	rate := Pattern{Name: "throughput", Pattern: `: (?P<value>[\d.]+) img/s`, Unit: "img/s", Per: "step"}
+	any := Pattern{Name: "throughput", Pattern: `: (?P<value>\S+) img/s`, Unit: "img/s", Per: "step"}
+	of := func(name, pattern, unit, per string) Pattern {
+		return Pattern{Name: name, Pattern: pattern, Unit: unit, Per: per}
+	}
+	steps := func(list ...string) string { // "step 1: 100 img/s" and so on
+		text := ""
+		for _, one := range list {
+			number, x, _ := strings.Cut(one, " ")
+			text += "step " + number + ": " + x + " img/s\n"
+		}
+		return text
+	}
+	step := of("step_seconds", `step_time(?:_m?s)?": (?P<value>[\d.]+)`, "ms", "step")
+	took := of("train_seconds", `took (?P<value>\S+)`, "s", "")
+	bw := of("own_bw", `bw\S*:? (?P<value>[\d.]+)`, "GB/s", "")
+	mean := of("throughput", `\((?P<value>[\d.]+)\)`, "img/s", "step")
+	keras := of("throughput", `(?P<value>\d+)ms/step`, "ms/step", "epoch")
+	const fio = "{\n  \"read\" : {\n    \"bw_bytes\" : 126418944,\n    \"bw\" : 123456,\n    \"lat_ns\" : {\n      \"mean\" : 250000.0,\n      \"stddev\" : 1.0\n    }\n  }\n}\n"
+	const pytest = "Name (time in ms)         Min                Max               Mean\ntest_step             12.3456 (1.0)      13.1000 (1.0)      12.9000 (1.0)\n"
+	for _, c := range []struct {
+		p       Pattern
+		log     string
+		workers int
+		want    float64
+		says    string
+	}{
+		// 250 ms is 0.25 s; the second half is in seconds without saying so.
+		{step, "{\"step_time_ms\": 250}\n{\"step_time_ms\": 250}\n{\"step_time\": 0.25}\n", 1, 0, "no unit for step_seconds here, but ms in line 2"},
+		{step, "{\"step_time_ms\": 250}\n{\"step_time_s\": 0.25}\n", 1, 0.25, "read in s, the unit in its name"},
+		{step, "{\"step_time_ms\": 250}\n{\"step_time\": 240}\n", 1, 0.245, ""}, // the median of both
+		// A second training at another rate, an evaluation after the training, and one between steps.
+		{rate, steps("1 100", "2 100", "3 100", "1 140", "2 140", "3 140"), 1, 120, "goes back in line 4, and the values change from 100 to 140"},
+		{rate, steps("1 100", "2 100", "3 100", "4 100", "1 130", "2 130", "3 130"), 1, 100, "from 100 to 130"},
+		{rate, steps("1 100", "1 130", "2 130", "3 130", "2 100", "1 130", "2 130", "3 130", "3 100", "1 130", "2 130", "4 130"), 1, 130, "goes back"},
+		{rate, steps("1 100", "2 101", "3 100", "1 102", "2 100", "3 101"), 1, 100.5, ""}, // epochs at one rate
+		{any, steps("1 100", "2 nan", "3 100", "4 inf"), 1, 100, "2 of 4 values of throughput are nan or infinite (line 2"},
+		{any, "at the end: nan img/s\n", 1, 0, "is nan or infinite here"},
+		{rate, steps("1 100", "2 nan", "3 100"), 1, 100, "1 line: nan or inf where the pattern of throughput has a number (line 2"},
+		// Means of 20, 100, 140, … so far: 20, 60, 87, 100, 108, 113, 117, 120. They settle long after the steps.
+		{mean, "1 140.0 (20)\n2 140.0 (60)\n3 140.0 (87)\n4 140.0 (100)\n5 140.0 (108)\n6 140.0 (113)\n7 140.0 (117)\n8 140.0 (120)\n", 1, 117, "throughput is a running mean"},
+		{of("throughput", `avg_img_per_sec=(?P<value>[\d.]+)`, "img/s", "step"), "avg_img_per_sec=99\navg_img_per_sec=100\navg_img_per_sec=101\navg_img_per_sec=100\n", 1, 100, ""},
+		// The bars of two epochs: each overwrites itself, and only its last state, 125 ms, counts: 64/0.125.
+		{keras, "Epoch 1/2\n\r1/100 900ms/step\r50/100 130ms/step\r100/100 125ms/step\nEpoch 2/2\n\r1/100 900ms/step\r99/100 126ms/step\r100/100 125ms/step\n", 1, 512, ""},
+		{keras, "100/100 13s 2s/step\n", 1, 0, "line 1 has a value in s/step, which is read if the pattern has text before the number"},
+		{took, "took PT1H2M3S\n", 1, 3723, ""},
+		{took, "took 1w2d\n", 1, 777600, ""}, // 9 days
+		{took, "took 1h:02m\n", 1, 3720, ""},
+		{took, "took 2w\n", 1, 1209600, ""},
+		{took, "took 2foo\n", 1, 0, `"foo" after the number in "took 2foo" is not a known unit`},
+		{of("train_seconds", `PT\d+H(?P<value>\d+)M`, "min", ""), "took PT1H2M3S\n", 1, 0, `"2" is only part of a number`},
+		{of("train_seconds", `took \d+h(?P<value>\d+)`, "min", ""), "took 1h02m\n", 1, 0, `"02" is only part of a number`},
+		// b may mean bits; the study decides if it names one of the two.
+		{bw, "bw 80 gbps\n", 1, 80e9, "may be in bits or in bytes: it is read in GB/s"},
+		{bw, "bw_gbps: 80\n", 1, 80e9, "may be in bits or in bytes"},
+		{bw, "bw 8000 mb/s\n", 1, 0, `write unit = "Mbit/s" or unit = "MB/s"`},
+		{bw, "bw 80 gbit/s\n", 1, 10e9, ""},
+		{bw, "bw_gib_per_sec: 10\n", 1, 10737418240, "read in gib_per_sec"}, // 10 × 1024³
+		// Units at the head of a table, in the name of an object, and in a field of the same name.
+		{of("own_step", `^test_step +\S+ \S+ +\S+ \S+ +(?P<value>[\d.]+)`, "s", ""), pytest, 1, 0.0129, "read in ms"},
+		{of("own_lat", `"mean" : (?P<value>[\d.]+)`, "s", ""), fio, 1, 0.00025, "read in ns"},
+		{of("own_lat", `"mean": (?P<value>[\d.]+)`, "s", ""), `{"lat_us": {"mean": 250.0}}` + "\n", 1, 0.00025, "read in us"},
+		{of("own_bw", `"bw" : (?P<value>\d+)`, "MB/s", ""), fio, 1, 0, "bw is 123456 here, and bw_bytes is 126418944"},
+		{of("own_bw", `"bw" : (?P<value>\d+)`, "KiB/s", ""), fio, 1, 126418944, ""}, // 123456 × 1024
+		// Uncertainties.
+		{of("throughput", `\((?P<value>[\d.]+)`, "img/s", ""), "(123.4 ± 5.6) kimg/s\n", 1, 123400, ""},
+		{of("throughput", `\$(?P<value>[\d.]+)`, "img/s", ""), "rate $123.4 \\pm 5.6$ kimg/s\n", 1, 123400, ""},
+		{of("accuracy", `\|(?P<value>[\d.]+)\|$`, "", "epoch"), "|0.5432|±  |0.0050|\n", 1, 0, "says that it is a spread"},
+		{of("throughput", `: (?P<value>[\d.]+)`, "samples/s", ""), "samples/s (mean over 8 ranks): 100\n", 8, 0, "for each device (mean over 8 ranks)"},
+		{of("tokens_per_second", `^(?P<value>[\d.]+)`, "tokens/s", ""), "1.2B tokens/day\n", 1, 1.2e9 / 86400, ""},
+		{of("accuracy", `acc% (?P<value>[\d.]+)`, "%", "epoch"), "acc% 0.71\n", 1, 0.0071, `write unit = "fraction"`},
+		{of("accuracy", `acc% (?P<value>[\d.]+)`, "%", "epoch"), "acc% 71\n", 1, 0.71, ""},
+	} {
+		e, err := Patterns([]Pattern{c.p})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := e.Extract(strings.NewReader(c.log), Options{Workers: c.workers, WorkerBatch: 64})
+		said, got := strings.Join(r.Notes, "\n"), 0.0
+		if err != nil {
+			said = err.Error()
+		}
+		for f := range r.Findings() {
+			if f.Event.Figure != nil {
+				got = f.Event.Figure.Value
+			} else if f.Event.Evaluation != nil {
+				got = f.Event.Evaluation.Accuracy
+			}
+		}
+		if math.Abs(got-c.want) > 1e-9*c.want || !strings.Contains(said, c.says) || c.says == "" && said != "" {
+			t.Errorf("%q: %g, %q; want %g, %q", c.log, got, said, c.want, c.says)
+		}
+	}
+}
+
+// Tables as people write them: units in a second line or in cells, merged headers, other markup.
+func TestWrittenTables(t *testing.T) {
+	rate := []string{"workers=gpus", "throughput=img/s"}
+	time := []string{"workers=gpus", "train_seconds=time"}
+	for _, c := range []struct {
+		csv  string
+		maps []string
+		want []string
+		why  string
+	}{
+		{"gpus,throughput\n,kimg/s\n1,1.0\n2,1.9\n", []string{"workers=gpus", "throughput=throughput"}, nil, `t.csv:2: this line has the units of the columns: delete it, and write the units into the names, such as "throughput (kimg/s)"`},
+		{"gpus,Rate,Rate\n1,100,50\n", []string{"workers=gpus", "throughput=Rate"}, nil, "a header of two lines, or of merged cells, is not read"},
+		{"| `gpus` | **img/s** |\n|---:|---:|\n| 1 | **412** |\n| 2 | 800 |\n", rate, []string{"throughput 412", "throughput 800"}, ""},
+		{"gpus & img/s \\\\\n\\hline\n1 & 412 \\\\\n", rate, nil, "it is a table in LaTeX: replace & by commas"},
+		{"gpus,img/s\n1,1.2k\n2,2.3k\n", rate, []string{"throughput 1200", "throughput 2300"}, ""},
+		{"gpus,img/s\n1,1.2 kimg/s\n2,2.3 kimg/s\n", rate, nil, "in another unit than the column"},
+		{"gpus,img/s\n1,Feb-01\n2,2300\n", rate, nil, "write a number in the column's unit"},
+		{"gpus,img/s\n1,100\n2,—\n", rate, nil, "t.csv:3: no figure in any of the mapped columns: delete the row"},
+		{"gpus,time\n1,1h02m\n2,PT32M\n", time, []string{"train_seconds 3720", "train_seconds 1920"}, ""},
+		{"gpus,time\n1,90s\n2,0.75 min\n", time, []string{"train_seconds 90", "train_seconds 45"}, ""},
+		{"gpus,time\n1,62m\n2,32m\n", time, nil, "write a number in the column's unit"}, // minutes or months
+		{"gpus,\"img/s, thousands\"\n1,1.0\n2,1.9\n", []string{"workers=gpus", "throughput=img/s, thousands"}, []string{"throughput 1000", "throughput 1900"}, ""},
+		{"gpus,img/s,top1 %\n1,100,0.76\n2,190,0.75\n", append(rate, "accuracy=top1 %"), nil, "write --map 'accuracy=top1 %:fraction', or --map 'accuracy=top1 %:%' if it is less than 1 %"},
+		{"gpus,epoch,img/s so far\n1,1,50\n1,2,80\n1,3,90\n", []string{"workers=gpus", "epoch=epoch", "throughput=img/s so far"}, nil, "is a running mean, judging by its name, and its rows are epochs"},
+	} {
+		runs, _, err := readRuns(c.csv, Options{Scaling: "strong"}, c.maps...)
+		checkRuns(t, c.csv, runs, c.want, err, c.why)
+	}
+}
