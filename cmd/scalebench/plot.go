@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/mattn/go-sixel"
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/launcher/workspace/query"
@@ -20,6 +21,7 @@ type plotOptions struct {
 	figure   query.Figure
 	output   string
 	terminal bool
+	sixel    bool
 	target   targetFlag
 }
 
@@ -40,7 +42,8 @@ func plotCommand(s *session) *cli.Command {
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Destination: &o.output, DefaultText: "STUDY-FIGURE.svg",
 				Usage: "write `FILE`; its extension gives the format: " + strings.Join(figure.Formats(), ", ")},
-			&cli.BoolFlag{Name: "terminal", Destination: &o.terminal, DisableDefaultText: true, Usage: "draw the figure as text, instead of into a file"},
+			&cli.BoolFlag{Name: "terminal", Destination: &o.terminal, DisableDefaultText: true, Usage: "draw the figure on the terminal, instead of into a file: as text, or in pixels if the terminal draws Sixel graphics"},
+			&cli.BoolFlag{Name: "sixel", Destination: &o.sixel, DisableDefaultText: true, Usage: "with --terminal: print Sixel graphics without asking the terminal, as through a pipe"},
 			siteFlag(&o.figure.Site), o.axisFlag(), atFlag(&o.at),
 			&cli.StringFlag{Name: "along", Usage: "with a measure as -x: join points along the parameter `KEY`", DefaultText: "the load that has most values", Destination: &o.Along},
 			&cli.StringFlag{Name: "by", Usage: "a panel for each value of the parameter `KEY`, such as framework", Destination: &o.figure.By},
@@ -77,8 +80,11 @@ func runPlot(ctx context.Context, s *session, o plotOptions) error {
 	} else if err := o.refused(preset); err != nil {
 		return err
 	}
-	if o.terminal && o.output != "" {
+	switch {
+	case o.terminal && o.output != "":
 		return usagef("--terminal draws the figure as text, and --output names a file; leave one out")
+	case o.sixel && !o.terminal:
+		return usagef("--sixel goes with --terminal")
 	}
 	if o.output != "" {
 		if _, err := figure.Format(o.output); err != nil {
@@ -123,12 +129,29 @@ func (o *plotOptions) refused(k figure.Preset) error {
 	return nil
 }
 
+// drawHere prints a figure with its caption on the terminal. Only a terminal is asked whether it draws
+// Sixel graphics.
+func (s *session) drawHere(f *figure.Drawing, pixels bool) error {
+	on := screenOf(s.stdout)
+	if pixels || on.Bold && onTerminal(s.stdin) && sixel.IsSupported() {
+		if err := f.Sixel(s.stdout, sixelWidth); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintln(s.stdout)
+		return err
+	}
+	text := f.Text(figure.Terminal{Width: cmp.Or(on.Width, 80), Colour: on.Bold, ASCII: !utf8Locale(os.Getenv)})
+	_, err := fmt.Fprintf(s.stdout, "%s%s\n", text, on.Wrap(f.Caption()))
+	return err
+}
+
+// sixelWidth is the width of a figure on a terminal, in pixels. It fits a terminal of 80 columns.
+const sixelWidth = 640
+
 // showFigure writes or prints a figure and says what it shows.
 func (s *session) showFigure(f *figure.Drawing, o plotOptions, p *query.Picture) error {
 	if o.terminal {
-		on := screenOf(s.stdout)
-		text := f.Text(figure.Terminal{Width: cmp.Or(on.Width, 80), Colour: on.Bold, ASCII: !utf8Locale(os.Getenv)})
-		if _, err := fmt.Fprintf(s.stdout, "%s%s\n", text, on.Wrap(f.Caption())); err != nil {
+		if err := s.drawHere(f, o.sixel); err != nil {
 			return err
 		}
 	} else {

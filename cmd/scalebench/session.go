@@ -171,9 +171,9 @@ func (s *session) detail(format string, a ...any) {
 	}
 }
 
-// onTerminal reports whether text goes to a terminal, whose width may be unknown.
-func onTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
+// onTerminal reports whether a stream is a terminal, whose width may be unknown.
+func onTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
