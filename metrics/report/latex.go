@@ -123,8 +123,8 @@ func (t *ProposalTable) alignment(column int) string {
 // plainNumber reports whether a cell is a number of digits and a decimal point, which siunitx can align.
 func plainNumber(s string) bool { return s != "" && strings.Trim(s, "0123456789.") == "" && s != "." }
 
-// latexText returns text as LaTeX, so that no character of it is a command. Characters that pdflatex lacks become
-// [U+4E2D]. Long words may break anywhere.
+// latexText returns text as LaTeX, so that no character of it is a command. Characters that pdflatex lacks and that
+// latexLetter does not replace become [U+4E2D]. Long words may break anywhere.
 func latexText(s string) string {
 	var b strings.Builder
 	var before rune
@@ -141,10 +141,13 @@ func latexText(s string) string {
 		}
 		before = r
 		escaped, special := latexRunes[r]
+		if !special && r > '~' {
+			escaped = latexLetter(r)
+		}
 		switch {
-		case special:
+		case escaped != "":
 			b.WriteString(escaped)
-		case r >= ' ' && r <= '~', r >= 'À' && r <= 'ÿ':
+		case r >= ' ' && r <= '~':
 			b.WriteRune(r)
 		default:
 			fmt.Fprintf(&b, "[U+%04X]", r)

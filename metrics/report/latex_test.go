@@ -15,7 +15,7 @@ import (
 
 // A proposal compiles in pdflatex, whatever is in a record. With the build tag, a missing pdflatex fails.
 func TestProposalCompiles(t *testing.T) {
-	hostile := strings.Join([]string{hostile, `\input{/etc/passwd} \write18{touch pwned} $x^2_1$ %off & # ~ ^^41 {unbalanced [`, "--two ''quotes'' ,,low`tick` Müller 中文 µ × ≥ \u202e", strings.Repeat("0123456789abcdef", 8)}, " ")
+	hostile := strings.Join([]string{hostile, `\input{/etc/passwd} \write18{touch pwned} $x^2_1$ %off & # ~ ^^41 {unbalanced [`, "--two ''quotes'' ,,low`tick` Müller 中文 µ × ≥ \u202e αβγδεζηθικλμνξοπρστυφχψως ΑΒΓΔΕΖΗΘΙΚΛΜΝΞΟΠΡΣΤΥΦΧΨΩ ά Обучение щёлочь Київ Łódź Škoda ằ", "АБВГДЕЁЖЗИЙКЛМНОПРСТУФХЦЧШЩЪЫЬЭЮЯ абвгдеёжзийклмнопрстуфхцчшщъыьэюя", latexT1, strings.Repeat("0123456789abcdef", 8)}, " ")
 	curves, err := scaling.Analyse(observations("x"), scaling.Options{})
 	if err != nil {
 		t.Fatal(err)
