@@ -369,6 +369,26 @@ func OwnFigure(obs []Observation) (only *measure.Measure) {
 	return only
 }
 
+// Instead returns the name of the measure that compares runs without a rate and a target: their own figure or, if all
+// were imported, the times of whole trainings that they state. It returns "" if there is none, or if one is not needed.
+func (a *Answer) Instead() string {
+	imported := true
+	for i := range a.Observations {
+		o := &a.Observations[i]
+		if o.Known(measure.Throughput) != nil || o.Known(measure.TokensPerSecond) != nil || len(o.Targets()) > 0 {
+			return ""
+		}
+		imported = imported && o.Parameters["import.format"] != nil
+	}
+	if own := OwnFigure(a.Observations); own != nil {
+		return own.Name
+	}
+	if imported && slices.ContainsFunc(a.Observations, func(o Observation) bool { return o.Known(measure.TrainSeconds) != nil }) {
+		return measure.TrainSeconds
+	}
+	return ""
+}
+
 // KeyNamed returns the parameter or coordinate that a name means: its TOML path, the last
 // part of a path if only one path ends with it, or a coordinate of the measure. The name ""
 // means the number of workers.
