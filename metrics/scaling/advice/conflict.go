@@ -81,10 +81,18 @@ func (s *study) unmet(limits []limit) *limit {
 // more runs may tell whether they meet it. From scaling.LeastSeparate runs on, a count is not close
 // if it is twice as far from the limit as its runs are apart: for normal runs, 4 give an interval of
 // 99 % that does not reach the limit, and for any others the sign test errs in at most 1/16.
+//
+// A count that is worse than the answer even if it meets the limits does not matter while the answer
+// meets them.
 func (s *study) unproven(limits []limit) (list []int) {
+	worse := func(*Candidate) bool { return false }
+	if s.Workers != nil {
+		least := s.worth(s.candidate(*s.Workers)) * (1 - decision.Close)
+		worse = func(c *Candidate) bool { return s.worth(c) < least }
+	}
 	for i := range s.Candidates {
 		c := &s.Candidates[i]
-		if c.Basis != Measured || c.Keeps != nil {
+		if c.Basis != Measured || c.Keeps != nil || worse(c) {
 			continue
 		}
 		if s.mayReach(c.Workers) {

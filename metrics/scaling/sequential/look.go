@@ -76,9 +76,10 @@ func (q Question) Look(c scaling.Curve, obs []scaling.Observation, closed map[in
 		l.open(l.Advice, 1-q.Design.Confidence)
 		l.compareWithBase(q.Wish)
 	}
-	l.Futile = q.futile(l)
+	scatter := Scatter([]scaling.Curve{c})
+	l.Futile = q.futile(l, scatter)
 	if l.Decided {
-		l.Tie = q.tie(l, Scatter([]scaling.Curve{c}))
+		l.Tie = q.tie(l, scatter)
 	}
 	return l, nil
 }

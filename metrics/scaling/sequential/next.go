@@ -16,7 +16,7 @@ const (
 	hopeless = 0.25
 	// leastFutile is the number of runs that each open count must have before this probability
 	// is used.
-	leastFutile = 6
+	leastFutile = 4
 	// near is the relative distance from a limit beyond which a count is never given up as too close to
 	// it: a few slow runs widen the interval of 6 runs, but not that of 8 or 12.
 	near = 0.05
@@ -122,6 +122,12 @@ func (q Question) chance(l *Look, runs int) *float64 {
 	if l.Advice == nil || len(l.Advice.Unproven) > 0 {
 		return nil
 	}
+	return q.guess(l, runs, 0)
+}
+
+// guess is like chance. With a limit, it takes the distance of counts that have too few runs for an
+// interval from their scatter, the relative standard deviation of runs; 0: unknown.
+func (q Question) guess(l *Look, runs int, scatter float64) *float64 {
 	all, known := 1.0, false
 	settle := func(n int, p float64) bool {
 		grown := float64(runs) / float64(n)
@@ -133,8 +139,14 @@ func (q Question) chance(l *Look, runs int) *float64 {
 	}
 	if l.Advice.Limited() {
 		for _, c := range l.Advice.Candidates {
-			if p := cmp.Or(c.Keeps, c.KeepsOn); p != nil && slices.Contains(l.Open, c.Workers) {
-				settle(l.Runs[c.Workers], *p)
+			n := l.Runs[c.Workers]
+			p := cmp.Or(c.Keeps, c.KeepsOn)
+			if away := q.away(&c); p == nil && scatter > 0 && n > 0 && !math.IsInf(away, 1) {
+				// The median of n normal runs has a standard deviation of √(π/2n) times theirs.
+				p = new(distuv.UnitNormal.CDF(-away / scatter / math.Sqrt(math.Pi/2/float64(n))))
+			}
+			if p != nil && slices.Contains(l.Open, c.Workers) {
+				settle(n, *p)
 			}
 		}
 	} else {
@@ -163,7 +175,7 @@ func settles(away, grown, level float64) float64 {
 
 // futile reports whether a question with limits would probably still be open after the maximum
 // number of runs, because a count is too close to a limit.
-func (q Question) futile(l *Look) bool {
+func (q Question) futile(l *Look, scatter float64) bool {
 	if l.Decided || l.Advice == nil || !l.Advice.Limited() {
 		return false
 	}
@@ -172,19 +184,27 @@ func (q Question) futile(l *Look) bool {
 			return false
 		}
 	}
-	if !slices.ContainsFunc(l.Advice.Candidates, func(c advice.Candidate) bool { return slices.Contains(l.Open, c.Workers) && q.nearLimit(&c) }) {
+	if !slices.ContainsFunc(l.Advice.Candidates, func(c advice.Candidate) bool {
+		return slices.Contains(l.Open, c.Workers) && q.away(&c) < near
+	}) {
 		return false
 	}
-	p := q.chance(l, q.Design.most())
+	p := q.guess(l, q.Design.most(), scatter)
 	return p != nil && *p < hopeless
 }
 
-// nearLimit reports whether one of a count's values is near its limit.
-func (q Question) nearLimit(c *advice.Candidate) bool {
-	is := func(e *advice.Estimate, limit float64) bool {
-		return e != nil && limit > 0 && math.Abs(math.Log(e.Value/limit)) < near
+// away returns the smallest relative distance of a count's values from their limits, as a logarithm.
+func (q Question) away(c *advice.Candidate) float64 {
+	least := math.Inf(1)
+	add := func(e *advice.Estimate, limit float64) {
+		if e != nil && limit > 0 {
+			least = min(least, math.Abs(math.Log(e.Value/limit)))
+		}
 	}
-	return is(c.Seconds, q.Wish.Deadline) || is(c.Cost, q.Wish.Budget) || is(c.Efficiency, q.Wish.MinEfficiency)
+	add(c.Seconds, q.Wish.Deadline)
+	add(c.Cost, q.Wish.Budget)
+	add(c.Efficiency, q.Wish.MinEfficiency)
+	return least
 }
 
 // Probable returns the smallest number of further runs, and their node-hours, after which the
