@@ -104,3 +104,35 @@ func TestBlanksBetweenColumns(t *testing.T) {
 		}
 	}
 }
+
+// What sacct prints: a job's time includes that of its step, so that each job is one run.
+func TestStepsOfJobs(t *testing.T) {
+	head := "JobID|NNodes|Elapsed|State\n"
+	for name, c := range map[string]struct{ csv, want, why string }{
+		"jobs and their steps": {"7|1|01:00:29|COMPLETED\n7.batch|1|01:00:29|COMPLETED\n7.0|1|01:00:20|COMPLETED\n8|2|00:31:32|COMPLETED\n8.0|2|00:31:30|COMPLETED\n", "train_seconds 3629; train_seconds 1892", ""},
+		"array tasks":          {"7_1|1|01:00:29|COMPLETED\n7_1.0|1|01:00:20|COMPLETED\n7_2|2|00:31:32|COMPLETED\n", "train_seconds 3629; train_seconds 1892", ""},
+		"steps only":           {"7.0|1|01:00:20|COMPLETED\n7.1|2|00:31:30|COMPLETED\n", "train_seconds 3620; train_seconds 1890", ""},
+		"several steps":        {"7|2|01:40:00|COMPLETED\n7.0|1|01:00:20|COMPLETED\n7.1|2|00:31:30|COMPLETED\n", "", "job 7 has 2 steps and a row of its own (lines 3, 4, …)"},
+	} {
+		runs, _, err := readRuns(head+c.csv, Options{}, "workers=NNodes", "train_seconds=Elapsed")
+		checkRuns(t, name, runs, strings.Split(c.want, "; "), err, c.why)
+	}
+}
+
+// Rows of one run's evaluations are no repeats, whatever their step's column is called.
+func TestRowsOfSteps(t *testing.T) {
+	for name, c := range map[string]struct{ csv, want, why string }{
+		"of one run":    {"n,at,l\n1,0,2.3\n1,100,1.8\n", "", "write --map epoch=at"},
+		"of two runs":   {"n,at,l\n1,0,2.3\n2,0,2.2\n1,100,1.8\n2,100,1.7\n", "", "write --map epoch=at"},
+		"repeats":       {"n,at,l\n1,812,2.3\n1,790,1.8\n", "loss 2.3; loss 1.8", ""},
+		"one row a run": {"n,at,l\n1,800,2.3\n2,400,1.8\n", "loss 2.3; loss 1.8", ""},
+		"numbered runs": {"n,at,l,run\n1,790,2.3,1\n1,812,1.8,2\n", "loss 2.3; loss 1.8", ""},
+	} {
+		maps := []string{"workers=n", "step=at", "loss=l"}
+		if strings.Contains(c.csv, "run") {
+			maps = append(maps, "run=run")
+		}
+		runs, _, err := readRuns(c.csv, Options{}, maps...)
+		checkRuns(t, name, runs, strings.Split(c.want, "; "), err, c.why)
+	}
+}

@@ -87,11 +87,12 @@ func (t *table) survey(columns map[string]Column) *survey {
 	s.alike()
 	s.untimed()
 	s.stepTimes()
+	s.jobSteps()
 	s.summaries()
 	s.copies()
 	s.join()
 	s.failures()
-	for _, check := range []func(){s.parts, s.settings, s.moments, s.unitColumns, s.contradictions, s.batches, s.shapes, s.devices, s.impossible, s.percentages} {
+	for _, check := range []func(){s.parts, s.steps, s.settings, s.moments, s.unitColumns, s.contradictions, s.batches, s.shapes, s.devices, s.impossible, s.percentages} {
 		if err := try(check); err != nil {
 			s.problems = append(s.problems, err)
 		}
