@@ -110,7 +110,7 @@ func (c *compiled) enclosingUnit(ln line, before string) (u number.Unit, text st
 	} else if ln.head != nil && len(ln.head.keys) > 0 && member.MatchString(ln.text) {
 		name = ln.head.keys[len(ln.head.keys)-1]
 	}
-	u, text, ok = number.KeyUnit(name + ": ")
+	u, text, ok = number.KeyUnit(name+": ", c.declared)
 	return u, text, ok && u.Base == c.declared.Base
 }
 

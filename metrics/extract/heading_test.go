@@ -26,7 +26,7 @@ func TestHeadings(t *testing.T) {
 		"img/s (per GPU)": {"samples/s", 1, number.PerDevice}, "Throughput per GPU (img/s)": {"samples/s", 1, number.PerDevice}, "img_s_gpu": {"samples/s", 1, number.PerDevice},
 		"samples/s/node": {"samples/s", 1, number.PerNode}, "samples per second per worker": {"samples/s", 1, number.PerDevice}, "images/sec/card": {"samples/s", 1, number.PerDevice},
 		"train/device/samples_per_sec": {"samples/s", 1, number.PerDevice}, "train/samples_per_sec": {"samples/s", 1, ""},
-		"throughput_per_gpu": {anyBase, 1, number.PerDevice}, "throughput/node": {anyBase, 1, number.PerNode}, "perf/throughput/device": {anyBase, 1, number.PerDevice},
+		"throughput_per_gpu": {number.AnyQuantity, 1, number.PerDevice}, "throughput/node": {number.AnyQuantity, 1, number.PerNode}, "perf/throughput/device": {number.AnyQuantity, 1, number.PerDevice},
 		"Throughput (T/s)": {"tokens/s", 1, ""}, "Throughput (T/s/GPU)": {"tokens/s", 1, number.PerDevice}, "Throughput (S/s)": {"samples/s", 1, ""},
 		"tokens_per_sec_per_device": {"tokens/s", 1, number.PerDevice}, "tok/s/gpu": {"tokens/s", 1, number.PerDevice}, "tps": {"tokens/s", 1, ""}, "TGS": {"tokens/s", 1, number.PerDevice},
 		"Mtok/s": {"tokens/s", 1e6, ""}, "tokens/day": {"tokens/s", 1. / 86400, ""}, "k tokens/s": {"tokens/s", 1e3, ""}, "tokens/s (global)": {"tokens/s", 1, ""},
@@ -49,7 +49,7 @@ func TestHeadings(t *testing.T) {
 			scale float64
 			per   string
 		}{no, 0, ""}
-		if h.said != "" {
+		if h.Said != "" {
 			got.base = ""
 		}
 		if len(h.dims) > 0 {

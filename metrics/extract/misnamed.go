@@ -22,37 +22,11 @@ var (
 	overAllSteps = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:so far|running|cumulative|moving|ema|smoothed)(?:[^a-z]|$)`)
 	idealName    = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:ideal|linear|theoretical|expected|projected|extrapolated|predicted|target|goal|nominal)(?:[^a-z]|$)`)
 	logName      = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:log(?:2|10|e)?|ln|lg|ld) ?\(|(?:^|[^a-z])log(?:2|10)(?:[^a-z0-9]|$)|^(?:log|ln)[ _]`)
-	// multiplied matches a factor: "k" and "x1000" in brackets, and "x1000" elsewhere.
-	multiplied = regexp.MustCompile(`, ?(?:in )?((?i:thousands?|millions?|billions?))$|[(\[{] ?(?:in )?(?:[x×*] ?)?([kKMG]|(?i:thousands?|millions?|billions?|tsd|mio|mrd)|1[, ]?000(?:[, ]?000)*|1[eE][369]|10\^?[369³⁶⁹]) ?[)\]}]|(?:^|[ _])in ((?i:thousands?|millions?|billions?))(?:[ _]|$)|(?:^|[ _])[x×*] ?(1[, ]?000(?:[, ]?000)*|1[eE][369]|10\^?[369³⁶⁹])(?:[ _]|$)`)
 	// perSeveral matches a number of units after a division: "s/1000 iters", "sec_per_100_it".
 	perSeveral = regexp.MustCompile(`(?i)(?:/|(?:^|[^a-z])per)[ _]*(\d[\d,_]*)[ _]?([a-z]+)`)
 	// forSeveral matches a number of units of a time: "time for 100 steps", "(1000 img/s)".
 	forSeveral = regexp.MustCompile(`(?i)(?:^|[(\[]|(?:^|[^a-z])(?:for|every))[ _]*(\d[\d,_]*)[ _]?([a-z]+)`)
 )
-
-// factored removes a factor such as "(k)" or "x1000" from the name of a column, and returns it; 1
-// if the name states no factor.
-func factored(name string) (rest string, factor float64) {
-	m := multiplied.FindStringSubmatchIndex(name)
-	if m == nil {
-		return name, 1
-	}
-	at := m[2:4]
-	for at[0] < 0 {
-		m = slices.Delete(m, 2, 4)
-		at = m[2:4]
-	}
-	text := strings.NewReplacer(",", "", " ", "", "^", "", "³", "3", "⁶", "6", "⁹", "9").Replace(name[at[0]:at[1]])
-	switch power, is := strings.CutPrefix(text, "10"); {
-	case number.Prefix(text) > 0:
-		factor = number.Prefix(text)
-	case is && len(power) == 1 && power != "0":
-		factor, _ = strconv.ParseFloat("1e"+power, 64) // the expression allows digits only
-	default:
-		factor, _ = strconv.ParseFloat(text, 64)
-	}
-	return name[:m[0]] + " " + name[m[1]:], factor
-}
 
 // manyOf returns the part of a text that says that a number is for several units, as in
 // "s/1000 iters"; "" for other texts.
@@ -93,23 +67,13 @@ func computedFrom(name, base string) string {
 	return ""
 }
 
-// rateWord matches words that say that a column is a rate though its name has no time.
-var rateWord = regexp.MustCompile(`(?i)rate|speed|throughput|perf|/|per|ips|fps`)
-
-// isCount reports whether a name is that of a number of samples, tokens or requests: "images",
-// "num_tokens".
-func isCount(name string) bool {
-	list := number.Words(name)
-	return len(list) > 0 && !rateWord.MatchString(name) && slices.Contains([]string{"samples", "tokens", "requests"}, number.Kind(list[len(list)-1]))
-}
-
 // derived returns an error if a column does not hold the figure itself, judging by its name.
 func derived(ours, name, base string) error {
 	unit := cmp.Or(usual[base], "fraction")
 	if what := computedFrom(name, base); what != "" {
 		return fmt.Errorf("column %s is %s, judging by its name, and not %s: map the column with the values; or, if the name is wrong, write %s", clip(name), what, ours, mapping(ours, name, unit))
 	}
-	if strings.HasSuffix(base, "/s") && isCount(name) {
+	if strings.HasSuffix(base, "/s") && number.IsCount(name) {
 		return fmt.Errorf("column %s is a number of things, judging by its name, and %s is a rate: map a column with the rate; or, if the name is wrong, write %s", clip(name), ours, mapping(ours, name, unit))
 	}
 	if many := manyOf(name, perSeveral, forSeveral); base != "" && many != "" {

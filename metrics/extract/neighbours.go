@@ -36,9 +36,8 @@ var (
 	totalOf    = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:total|aggregated?|global|overall|cluster|all (?:gpus|devices|ranks|workers))(?:[^a-z]|$)`)
 	onSeveral  = regexp.MustCompile(`(?i) on \d+ (?:gpu|device|rank|worker|process)[a-z()]*\s*[=:]?\s*$`)
 	// 100 iters in 25 s, and 10 steps took 2.5 s
-	countIn  = regexp.MustCompile(`(?i)^ ?[a-z]+ (?:in|took|over) [\d.]+ ?(?:m?s|secs?|seconds?|mins?|minutes?|h|hours?)\b`)
-	countOf  = regexp.MustCompile(`(?i)(?:\d\d|[2-9]) ?(?:steps|iters|iterations|batches|its)[^\d|;]*$`)
-	bytesKey = regexp.MustCompile(`(?i)[_ (\[]([kmgt])(i?)b[)\]]?["']?\s*[=:]?\s*$`)
+	countIn = regexp.MustCompile(`(?i)^ ?[a-z]+ (?:in|took|over) [\d.]+ ?(?:m?s|secs?|seconds?|mins?|minutes?|h|hours?)\b`)
+	countOf = regexp.MustCompile(`(?i)(?:\d\d|[2-9]) ?(?:steps|iters|iterations|batches|its)[^\d|;]*$`)
 )
 
 // overRanks matches words for a mean of several ranks.
@@ -71,7 +70,7 @@ func (l *log) described(c *compiled, w *numberAt) {
 	if c.known {
 		base = c.declared.Base
 	}
-	if _, factor := factored(key); factor != 1 && c.declared.IsRate() && w.Parsed.Scale == 1 {
+	if number.ParseName(key).Factor != 1 && c.declared.IsRate() && w.Parsed.Scale == 1 {
 		fail("the text before %q states a factor in %q; let a group (?P<unit>…) match the unit, or the program print it next to the number", w.Number, w.shown())
 	}
 	what := ""
@@ -296,35 +295,11 @@ func (c *compiled) keyUnit(ln line, before string) (u number.Unit, text string, 
 	if u, text, ok := c.headUnit(ln, before); ok {
 		return u, text, true
 	}
-	if u, text, ok = number.KeyUnit(before); ok && (u.Base == c.declared.Base || u.IsRate() || u.Base == "s" && c.declared.Inverse) {
-		return u, text, true
-	}
-	if m := unitOfList.FindStringSubmatch(before); m != nil {
-		if u, ok := number.ParseUnit(m[1]); ok && u.Base == c.declared.Base && u.Base != "" {
-			return u, m[1], true
-		}
-	}
-	if m := bytesKey.FindStringSubmatch(before); m != nil && c.declared.Base == "B" {
-		name := strings.ToUpper(m[1]) + strings.ToLower(m[2]) + "B"
-		u, ok := number.ParseUnit(name)
-		return u, name, ok
-	}
 	if u, text, ok := c.enclosingUnit(ln, before); ok {
 		return u, text, true
 	}
-	name := strings.TrimSpace(strings.TrimRight(phraseOf.FindString(before), " =:\"'"))
-	if u, ok := number.ParseUnit(name[strings.LastIndexByte(name, ' ')+1:]); ok && u.Inverse && c.declared.IsRate() { // sec/kimg 4.0
-		return u, name, true
-	}
-	h := headingOf(name)
-	if len(h.dims) != 1 || h.dims[0].steps || h.dims[0].base == anyBase || h.dims[0].base != c.declared.Base || !strings.HasSuffix(h.dims[0].base, "/s") {
-		return u, text, ok
-	}
-	return number.Unit{Base: h.dims[0].base, Scale: h.dims[0].scale, Per: h.dims[0].per}, name, true
+	return number.KeyUnit(before, c.declared)
 }
-
-// unitOfList matches a unit before a list of fields, as in "lat (usec): min=82, avg=304.8".
-var unitOfList = regexp.MustCompile(`[(\[]\s*([^()\[\]]{1,16}?)\s*[)\]]\s*:\s*(?:[\pL\d_.%]+\s*=\s*[^=,;]*[,;]\s*)*[\pL\d_.%]+\s*=\s*$`)
 
 var rankName = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:rank|gpu|cuda|worker|device|proc(?:ess)?)[ :=_#-]{0,2}(\d{1,5})(?:\D|$)`)
 

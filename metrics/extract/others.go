@@ -25,6 +25,17 @@ const (
 	roleUnclear   role = ""
 )
 
+// words returns the kind of each word, from lists of words by their kind.
+func words(list map[string]string) map[string]string {
+	all := map[string]string{}
+	for kind, text := range list {
+		for _, word := range strings.Fields(text) {
+			all[word] = kind
+		}
+	}
+	return all
+}
+
 // roles maps words in column names to roles.
 var roles = words(map[string]string{
 	string(roleSetting):   "precision dtype amp fp16 bf16 fp8 tf32 model network net arch architecture dataset framework backend optimizer optimiser compiler interconnect batch batchsize scaling",

@@ -75,16 +75,16 @@ func (l *log) reading(ours string, c Column) (reading, error) {
 		return r, l.batched(ours, r)
 	}
 	h := headingOf(c.Name)
-	r.sure, r.stated = h.total, h.said != ""
+	r.sure, r.stated = h.Total, h.Said != ""
 	d, fits := fitting(h.dims, base)
 	if err := cmp.Or(derived(ours, c.Name, base), misnamed(ours, c.Name, base, h)); err != nil {
 		return r, err
 	}
 	switch {
-	case h.factor != 1 && !strings.HasSuffix(base, "/s"):
+	case h.Factor != 1 && !strings.HasSuffix(base, "/s"):
 		return r, fmt.Errorf("the factor in the name of column %s is unclear; say the unit of the numbers (%s), like %s", clip(c.Name), strings.Join(validUnits(ours, base), ", "), mapping(ours, c.Name, hinted(ours, base)))
-	case h.said == "":
-		r.scale = h.factor
+	case h.Said == "":
+		r.scale = h.Factor
 		return r, nil
 	case fits && !(d.steps && !slices.Contains(stepRated, ours)):
 		r.take(d, ours)
@@ -107,16 +107,16 @@ func misnamed(ours, name, base string, h heading) error {
 	case base == "" && notAccuracy.MatchString(name) && ours == "accuracy":
 		return fmt.Errorf("column %s is a loss or an error, judging by its name, and not an accuracy: write %s, or, if the name is wrong, %s",
 			clip(name), mapping("loss", name, ""), mapping(ours, name, "fraction"))
-	case whole && h.of != "" && (h.said == "" || fits && d.base == "s"):
-		of := map[string]string{"steps": stepSeconds, "epochs": "epoch_seconds"}[h.of]
+	case whole && h.Of != "" && (h.Said == "" || fits && d.base == "s"):
+		of := map[string]string{"steps": stepSeconds, "epochs": "epoch_seconds"}[h.Of]
 		return fmt.Errorf("column %s is the time of one of the %s, judging by its name, but %s covers the whole training: write %s, or, if the name is wrong, %s",
-			clip(name), h.of, ours, mapping(of, name, ""), mapping(ours, name, "s"))
-	case h.said == "" && base == "s" && slices.Contains(loadFigures, ours) && bare != ours:
+			clip(name), h.Of, ours, mapping(of, name, ""), mapping(ours, name, "s"))
+	case h.Said == "" && base == "s" && slices.Contains(loadFigures, ours) && bare != ours:
 		return fmt.Errorf("column %s does not state its unit, and most load generators print ms: write %s, or %s (or us, or ns)", clip(name), mapping(ours, name, "ms"), mapping(ours, name, "s"))
-	case h.said != "" && fits && ours == tokensPerSecond && d.per == number.PerDevice:
+	case h.Said != "" && fits && ours == tokensPerSecond && d.per == number.PerDevice:
 		return fmt.Errorf("column %s covers one device, judging by its name: write %s, which is multiplied by the workers, or, if it covers all of them, %s",
 			clip(name), mapping(tokensPerGPU, name, ""), mapping(ours, name, "tokens/s"))
-	case h.said != "" && fits && ours == tokensPerGPU && h.total:
+	case h.Said != "" && fits && ours == tokensPerGPU && h.Total:
 		return fmt.Errorf("column %s covers all devices, judging by its name: write %s, or, if it covers one of them, %s",
 			clip(name), mapping(tokensPerSecond, name, ""), mapping(ours, name, "tokens/s/GPU"))
 	}
@@ -126,7 +126,7 @@ func misnamed(ours, name, base string, h heading) error {
 // otherUnit returns the error for a column whose name states a unit that the figure cannot have.
 func otherUnit(ours, name, base string, h heading) error {
 	valid := strings.Join(validUnits(ours, base), ", ")
-	is := "in " + clip(h.said)
+	is := "in " + clip(h.Said)
 	if base == "" {
 		base = "a share"
 	}
@@ -170,7 +170,7 @@ var notAccuracy = regexp.MustCompile(`(?i)(^|[^a-z])(loss|losses|nll|perplexity|
 // take sets how to convert a column whose unit is d.
 func (r *reading) take(d dimension, ours string) {
 	r.scale, r.steps, r.each = d.scale, d.steps, d.each
-	if ours != tokensPerGPU && (strings.HasSuffix(d.base, "/s") || d.base == anyBase) {
+	if ours != tokensPerGPU && (strings.HasSuffix(d.base, "/s") || d.base == number.AnyQuantity) {
 		r.per = d.per
 	}
 }
@@ -186,7 +186,7 @@ func (l *log) batched(ours string, r reading) error {
 // fitting returns the first dimension that has the base unit; ok is false if none has.
 func fitting(dims []dimension, base string) (dimension, bool) {
 	for _, d := range dims {
-		if d.base == base || d.base == anyBase && strings.HasSuffix(base, "/s") {
+		if d.base == base || d.base == number.AnyQuantity && strings.HasSuffix(base, "/s") {
 			return d, true
 		}
 	}
@@ -196,7 +196,7 @@ func fitting(dims []dimension, base string) (dimension, bool) {
 // unitDimensions returns the possible meanings of a unit that the user gave, nil if it is
 // unknown.
 func unitDimensions(text string) []dimension {
-	return dimensions(number.ParseUnits(text), "")
+	return dimensions(number.ParseUnits(text))
 }
 
 // validUnits returns examples of the units that a figure accepts, for messages.

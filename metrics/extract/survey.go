@@ -124,7 +124,7 @@ func (s *survey) untimed() {
 	}
 	stated := slices.ContainsFunc(s.others, func(o *other) bool { return o.role == roleUnit })
 	for _, ours := range s.plain {
-		if r := s.reads[ours]; tableUnits[ours] == "s" && r.Unit == "" && r.Name != ours && headingOf(r.Name).said == "" && !stated && !likely(ours) {
+		if r := s.reads[ours]; tableUnits[ours] == "s" && r.Unit == "" && r.Name != ours && headingOf(r.Name).Said == "" && !stated && !likely(ours) {
 			s.say("column %s does not state its unit and is read in seconds; if that is wrong, write the unit, like %s", clip(r.Name), mapping(ours, r.Name, "ms"))
 			s.doubts = append(s.doubts, fmt.Sprintf("column %s does not state its unit and is read in seconds", clip(r.Name)))
 		}

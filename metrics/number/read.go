@@ -192,36 +192,3 @@ func part(text string) float64 {
 }
 
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
-
-var (
-	bracket = regexp.MustCompile(`[\[(]\s*([^\[\]()]{1,24}?)\s*[\])]\s*[=:]?\s*$`)
-	key     = regexp.MustCompile(`([A-Za-zµμ%][A-Za-zµμ%0-9_./ -]*?)["']?\s*[=:]\s*["']?$`)
-	spaced  = regexp.MustCompile(`(?:^|[\s,;|{])([A-Za-zµμ%]+_[A-Za-zµμ%0-9_./]*)\s+$`)
-)
-
-// KeyUnit returns the unit at the end of the name before a number: time_ms=, time
-// (ms):, tokens_per_sec:. ok is false if the name has no unit.
-func KeyUnit(before string) (u Unit, text string, ok bool) {
-	if m := bracket.FindStringSubmatch(before); m != nil {
-		u, ok = ParseUnit(m[1])
-		return u, m[1], ok && !(u.Bare && u.Base == "")
-	}
-	m := key.FindStringSubmatch(before)
-	if m == nil {
-		m = spaced.FindStringSubmatch(before)
-	}
-	if m == nil {
-		return u, "", false
-	}
-	for name := strings.TrimSpace(m[1]); ; {
-		u, ok := ParseUnit(name)
-		if ok && (u.IsRate() || name != m[1] && !ambiguous(name, u)) {
-			return u, name, true
-		}
-		i := strings.IndexAny(name, "_ .-")
-		if i < 0 {
-			return Unit{}, "", false
-		}
-		name = strings.TrimLeft(name[i:], "_ .-")
-	}
-}

@@ -130,7 +130,7 @@ func TestUnits(t *testing.T) {
 		if !ok || u != want {
 			t.Errorf("%q: %+v %v, want %+v", text, u, ok, want)
 		}
-		named := UnitsInName(Divided(Words("mean " + text)))
+		named := meanings(Divided(Words("mean "+text)), true)
 		if len(named) == 0 || named[0] != want && !(len(named) == 2 && named[1] == want) {
 			t.Errorf("mean %q: %+v, want %+v", text, named, want)
 		}
@@ -148,7 +148,7 @@ func TestKeyUnit(t *testing.T) {
 		"rate [img/s] ": "samples/s", "it/s=": "steps/s", "time_ms ": "s", `"step_time_ms": `: "s", "speed tokens per second: ": "tokens/s",
 		"min: ": "", "time_min=": "", "s/sec=": "", "batch: ": "", "ms: ": "", "images=": "", "took ": "", "step_time=": "",
 	} {
-		u, _, ok := KeyUnit(before)
+		u, _, ok := KeyUnit(before, Unit{})
 		if ok != (want != "") || u.Base != want {
 			t.Errorf("%q: %+v %v, want %q", before, u, ok, want)
 		}
@@ -161,7 +161,7 @@ func FuzzRead(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		KeyUnit(text)
+		KeyUnit(text, Unit{})
 		r, ok := Read(text)
 		if !ok {
 			return

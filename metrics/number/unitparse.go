@@ -123,15 +123,8 @@ func bareUnit(prefix []string, over [][]string) []Unit {
 // per GPU".
 const AnyQuantity = "?"
 
-// UnitsInName returns the possible meanings of the unit at the end of a name, the most
-// likely first; nil if it states no known unit. Words before the unit are allowed: "train
-// img / s". over is the name's words as Divided returns them.
-func UnitsInName(over [][]string) []Unit {
-	return meanings(over, true)
-}
-
 // meanings returns the possible units of groups of words that divide one another, nil
-// if they state no known one. In a name, one-letter words may have a meaning that they
+// if they state no known one. In a name, other words may precede the unit ("train img / s"), and one-letter words may have a meaning that they
 // do not have in a unit.
 func meanings(over [][]string, inName bool) []Unit {
 	n := numeratorOf(over[0], inName)
