@@ -256,12 +256,12 @@ func TestOwnFigure(t *testing.T) {
 		values   map[string]float64
 		want     string
 	}{
-		"one":            {[]measure.Measure{size, rate}, map[string]float64{"size": 1, "pi_rate": 2}, "pi_rate"},
-		"two":            {[]measure.Measure{rate, wall}, map[string]float64{"wall": 1, "pi_rate": 2}, ""},
-		"no direction":   {[]measure.Measure{size}, map[string]float64{"size": 1}, ""},
-		"a known figure": {[]measure.Measure{tokens}, map[string]float64{measure.TokensPerSecond: 1}, ""},
-		"a throughput":   {[]measure.Measure{rate}, map[string]float64{"pi_rate": 2, measure.Throughput: 3}, ""},
-		"a target":       {[]measure.Measure{rate}, map[string]float64{"pi_rate": 2, "to_0.75": 3}, ""},
+		"one":          {[]measure.Measure{size, rate}, map[string]float64{"size": 1, "pi_rate": 2}, "pi_rate"},
+		"two":          {[]measure.Measure{rate, wall}, map[string]float64{"wall": 1, "pi_rate": 2}, ""},
+		"no direction": {[]measure.Measure{size}, map[string]float64{"size": 1}, ""},
+		"tokens":       {[]measure.Measure{tokens}, map[string]float64{measure.TokensPerSecond: 1}, measure.TokensPerSecond},
+		"a throughput": {[]measure.Measure{rate}, map[string]float64{"pi_rate": 2, measure.Throughput: 3}, ""},
+		"a target":     {[]measure.Measure{rate}, map[string]float64{"pi_rate": 2, "to_0.75": 3}, ""},
 	} {
 		got := ""
 		if m := OwnFigure([]Observation{{}, {Reported: c.reported, Values: c.values}}); m != nil {
