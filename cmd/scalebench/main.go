@@ -13,7 +13,9 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 	"syscall"
 
 	"github.com/urfave/cli/v2"
@@ -30,13 +32,27 @@ func main() {
 	os.Exit(invoke(os.Args, os.Stdin, os.Stdout, os.Stderr))
 }
 
-// spareMemory makes the garbage collector run more often, unless the environment sets GOGC. Commands
-// that hold a million runs, or a long log's figures, then need a third less memory but a tenth more
-// time. Login nodes are shared.
+// spareMemory makes the garbage collector let a large heap grow by less than by default, unless the environment sets
+// GOGC: by a quarter, or by garbageRoom if that is more. Commands that hold a million runs, or a long log's figures,
+// then need a third less memory. Login nodes are shared.
 func spareMemory() {
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(25)
+		afterCollection(nil)
 	}
+}
+
+// garbageRoom is how far any heap may grow before a collection, in bytes.
+const garbageRoom = 64 << 20
+
+// garbage is an object that nothing refers to. It has a pointer, because small objects without one share a block.
+type garbage struct{ _ *garbage }
+
+// afterCollection sets the growth of the heap until the next collection. As a finalizer, it runs after each.
+func afterCollection(*garbage) {
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(live)
+	debug.SetGCPercent(int(min(400, max(25, 100*garbageRoom/max(1, live[0].Value.Uint64())))))
+	runtime.SetFinalizer(new(garbage), afterCollection)
 }
 
 // invoke runs one command line and returns the exit code. A command that has started

@@ -177,16 +177,20 @@ func (w work) efficiency(d Data) (chart, error) {
 func (c *chart) addTrend(style int, t trend, scale func(*scaling.Point, float64) float64, of func(*scaling.Summary) *scaling.Estimate) {
 	var line []XY
 	var medians []Mark
+	step, rank := c.dotStep(t), 0
 	for i := range t.curve.Points {
 		p := &t.curve.Points[i]
 		n := p.At.Number
 		s := t.at(p)
-		c.marks = slices.Grow(c.marks, len(s.Values))
-		for _, x := range s.Values {
+		for j, x := range s.Values {
+			if outer := j == 0 || j == len(s.Values)-1; !outer && (rank+j)%step != 0 {
+				continue
+			}
 			if y := scale(p, x); y > 0 && !math.IsInf(y, 1) {
 				c.add(Mark{Kind: Dot, Series: t.name, Points: []XY{{n, y}}, style: style, alone: len(s.Values) == 1})
 			}
 		}
+		rank += len(s.Values)
 		e := of(s)
 		if e == nil {
 			c.addLine(style, t.name, line)

@@ -142,8 +142,12 @@ func builder(kind string, curves []scaling.Curve, o Options) (build, error) {
 
 // compose lays out a figure from charts whose axes fit their data.
 func compose(kind string, charts []chart, o Options) (*Drawing, error) {
+	series := 0
 	for i := range charts {
-		charts[i].thin()
+		series += charts[i].styles()
+	}
+	for i := range charts {
+		charts[i].thin(dotsFor(series))
 		charts[i].clean()
 		if most := len(palette) * len(shapes); charts[i].styles() > most {
 			return nil, fmt.Errorf("%s figure: %d lines, of which only %d can be told apart; draw fewer series", kind, charts[i].styles(), most)

@@ -70,6 +70,7 @@ type chart struct {
 	x, y    axis
 	marks   []Mark
 	caption []string // sentences
+	runs    int      // runs of the largest series of which only some were added; 0: all were
 	crossed []look   // by style, if lines differ in two keys; nil: each style has its own
 	// scattered lines end anywhere in the plot, not at its right edge. Their labels are at
 	// the ends if there is room, else right of the plot.

@@ -9,20 +9,26 @@ import (
 
 // A reader cannot distinguish thousands of runs, and a page with all of them is too large
 // to send. A series therefore shows at most mostDots dots and mostTraces lines of single
-// runs. Medians, intervals and ratios use all runs.
+// runs, and fewer dots if the figure has more than mostInAll/mostDots series, but leastDots. Medians, intervals and
+// ratios use all runs.
 const (
 	mostDots   = 400
+	leastDots  = 40
+	mostInAll  = 2000
 	mostTraces = 100
 )
 
-// thin leaves out single runs of a series that has too many, evenly. It chooses dots by position
+// dotsFor returns the largest number of dots of a series in a figure of n series.
+func dotsFor(n int) int { return min(mostDots, max(leastDots, mostInAll/max(1, n))) }
+
+// thin leaves out single runs of a series that has too many, evenly. dots is the largest number of dots of a series. It chooses dots by position
 // and value, so that their density still shows the distribution, and keeps the extremes at each
 // position. It chooses lines by where they end.
-func (c *chart) thin() {
+func (c *chart) thin(dots int) {
 	kept := map[int]bool{} // indices in c.marks
-	shown, runs := 0, 0
+	shown, runs := 0, c.runs
 	for _, group := range c.runMarks() {
-		most := mostDots
+		most := dots
 		if c.marks[group[0]].Kind != Dot {
 			most = mostTraces
 		}
@@ -103,4 +109,18 @@ func evenly(marks []Mark, group []int, most int) []int {
 		first = last + 1
 	}
 	return list
+}
+
+// dotStep returns n if every n-th run of a trend is a dot. Marks of all runs of a large study would take more memory
+// than its curves. The summaries' values are sorted, so that every n-th shows their distribution.
+func (c *chart) dotStep(t trend) int {
+	total := 0
+	for i := range t.curve.Points {
+		total += len(t.at(&t.curve.Points[i]).Values)
+	}
+	if total <= mostDots {
+		return 1
+	}
+	c.runs = max(c.runs, total)
+	return (total + mostDots - 1) / mostDots
 }

@@ -1,8 +1,12 @@
 package figure
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
 // 10,000 runs at each of two positions: the dots keep the minimum, the maximum and the
@@ -19,7 +23,7 @@ func TestThinDots(t *testing.T) {
 		}
 	}
 	c.add(Mark{Kind: Median, Series: "many", Points: []XY{{1, runs / 2}}})
-	c.thin()
+	c.thin(mostDots)
 	count := map[string]int{}
 	var below int
 	least, greatest := float64(runs), 0.0
@@ -61,7 +65,7 @@ func TestThinLines(t *testing.T) {
 		c.add(Mark{Kind: Trace, Series: "s", Points: []XY{{0, 0}, end}})
 		c.add(Mark{Kind: kind, Series: "s", Points: []XY{end}})
 	}
-	c.thin()
+	c.thin(mostDots)
 	ends := map[XY]bool{}
 	traces := 0
 	for _, m := range c.marks {
@@ -87,8 +91,48 @@ func TestThinLeavesFewRunsAlone(t *testing.T) {
 	for i := range mostDots {
 		c.add(Mark{Kind: Dot, Series: "s", Points: []XY{{1, float64(i)}}})
 	}
-	c.thin()
+	c.thin(mostDots)
 	if len(c.marks) != mostDots || c.caption != nil {
 		t.Errorf("%d marks, caption %q", len(c.marks), c.caption)
+	}
+}
+
+// 50 series of 7 positions with 300 runs each have 40 dots each, and the extremes of each position: a picture of
+// 50 · 400 dots would be many megabytes.
+func TestThinManySeries(t *testing.T) {
+	var obs []scaling.Observation
+	for series := range 50 {
+		for n := range 7 {
+			for i := range 300 {
+				obs = append(obs, scaling.Observation{Run: fmt.Sprint(series, "/", n, "/", i), Point: fmt.Sprint(series, "/", n), Repeat: i + 1, Framework: "csv", Workers: 1 << n, Nodes: 1,
+					Parameters: map[string]any{"batch": series}, Values: map[string]float64{measure.Throughput: float64(1000*n + i + 1)}})
+			}
+		}
+	}
+	curves, err := scaling.Analyse(obs, scaling.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := Draw(measure.Throughput, Data{Curves: curves}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dots, highest := map[string]int{}, map[string]float64{}
+	for _, m := range f.Marks() {
+		if m.Kind == Dot {
+			dots[m.Series]++
+			highest[m.Series] = max(highest[m.Series], m.Points[0].Y)
+		}
+	}
+	if len(dots) != 50 {
+		t.Errorf("%d series with dots", len(dots))
+	}
+	for series, n := range dots {
+		if n < leastDots || n > leastDots+2*7 || highest[series] != 6300 {
+			t.Errorf("%s: %d dots up to %g", series, n, highest[series])
+		}
+	}
+	if !strings.Contains(f.Caption(), "of a series' 2100 runs") {
+		t.Errorf("caption %q", f.Caption())
 	}
 }

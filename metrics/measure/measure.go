@@ -81,14 +81,21 @@ type Measure struct {
 // ForKind returns the measures of a kind of workload; nil for an undeclared kind. Times to
 // targets are not included, because their names contain the target.
 func ForKind(kind string) []Measure {
+	parts := partsOf(kind)
+	return slices.Concat(parts[:]...)
+}
+
+// partsOf returns the lists that ForKind joins.
+func partsOf(kind string) (parts [3][]Measure) {
 	i := slices.IndexFunc(kinds, func(k Kind) bool { return k.Name == kind && k.Measures != nil })
-	switch {
-	case i < 0:
-		return nil
-	case kinds[i].Trains:
-		return slices.Concat(kinds[i].Measures, resources, ofSamples)
+	if i < 0 {
+		return parts
 	}
-	return slices.Concat(kinds[i].Measures, resources)
+	parts[0], parts[1] = kinds[i].Measures, resources
+	if kinds[i].Trains {
+		parts[2] = ofSamples
+	}
+	return parts
 }
 
 // lists returns all declared measures.
@@ -100,8 +107,18 @@ func lists() [][]Measure {
 	return append(all, resources, ofSamples)
 }
 
-// Each iterates over Of(kind).
-func Each(kind string) iter.Seq[Measure] { return slices.Values(ForKind(kind)) }
+// Each iterates over ForKind(kind). It allocates nothing, because it is called for every run.
+func Each(kind string) iter.Seq[Measure] {
+	return func(yield func(Measure) bool) {
+		for _, list := range partsOf(kind) {
+			for _, m := range list {
+				if !yield(m) {
+					return
+				}
+			}
+		}
+	}
+}
 
 // Find returns the measure with the given name, including times to targets ("to_0.75",
 // "to_loss_2"). The error lists the valid names.
