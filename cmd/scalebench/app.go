@@ -3,16 +3,15 @@ package main
 import (
 	"errors"
 	"fmt"
-	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/scalebench/scalebench/cmd/internal/cmdline"
 	"github.com/scalebench/scalebench/metrics/report"
 )
 
-const appName = "scalebench"
+const appName = cmdline.Program
 
 // commands lists the subcommands in the order of the help, which follows a study's life.
 func commands(s *session) []*cli.Command {
@@ -61,7 +60,7 @@ func init() {
 	describe := cli.FlagStringer
 	cli.FlagStringer = func(f cli.Flag) string {
 		text := describe(f)
-		if !isRequired(f) {
+		if !cmdline.IsRequired(f) {
 			return text
 		}
 		if d, ok := f.(cli.DocGenerationFlag); ok && d.GetDefaultText() != "" {
@@ -117,7 +116,7 @@ func prepare(s *session, c *cli.Command, parent string) {
 		c.UsageText = full + " COMMAND"
 		return
 	}
-	c.UsageText = usageLine(full, c)
+	c.UsageText = cmdline.UsageLine(full, c)
 	c.Flags = append(c.Flags, s.flags()...)
 	action := c.Action
 	c.Action = func(ctx *cli.Context) error {
@@ -131,88 +130,17 @@ func prepare(s *session, c *cli.Command, parent string) {
 	}
 }
 
-// usageLine returns how a command is written: operands, then required options.
-func usageLine(full string, c *cli.Command) string {
-	operands, command, another := strings.Cut(c.ArgsUsage, " | -- ")
-	line := full
-	if operands != "" {
-		line += " " + operands
-	}
-	optional := false
-	for _, f := range c.Flags {
-		if !isRequired(f) {
-			optional = true
-			continue
-		}
-		name := f.Names()[0]
-		if short := slices.IndexFunc(f.Names(), func(n string) bool { return len(n) == 1 }); short >= 0 {
-			name = f.Names()[short]
-		}
-		line += " " + dashed(name) + " " + placeholder(f)
-	}
-	if optional {
-		line += " [OPTIONS]"
-	}
-	if another {
-		line += ", or " + c.Name + " [OPTIONS] -- " + command
-	}
-	return line
-}
-
-// placeholder returns the name of a flag's value, which is between backquotes in its help.
-func placeholder(f cli.Flag) string {
-	if d, ok := f.(cli.DocGenerationFlag); ok {
-		if parts := strings.Split(d.GetUsage(), "`"); len(parts) == 3 {
-			return parts[1]
-		}
-	}
-	return "VALUE"
-}
-
 // onUsageError handles an invalid flag value; unknown flags are handled earlier.
 func onUsageError(c *cli.Context, err error, _ bool) error {
-	return &usageError{err: errors.New(explainValue(c.Command.Flags, err.Error())), hint: hintHelp(c.Command.HelpName)}
+	return &usageError{err: errors.New(cmdline.ExplainValue(c.Command.Flags, err.Error())), hint: cmdline.HintHelp(c.Command.HelpName)}
 }
-
-// badValue matches the error of package flag for a value that it cannot parse.
-var badValue = regexp.MustCompile(`(?s)^invalid (?:boolean )?value (".*") for (?:flag )?-([^:]*): (.*)$`)
-
-// explainValue returns a message about a flag's value that cannot be parsed. It says which
-// values are valid.
-func explainValue(flags []cli.Flag, message string) string {
-	m := badValue.FindStringSubmatch(message)
-	if m == nil {
-		return message
-	}
-	want := ""
-	switch byName(flags)[m[2]].(type) {
-	case *cli.IntFlag, *cli.Int64Flag, *cli.UintFlag, *cli.Uint64Flag:
-		want = "; want a whole number"
-	case *cli.Float64Flag:
-		want = "; want a number"
-	case *cli.BoolFlag:
-		want = "; want true or false, or no value"
-	case *cli.DurationFlag:
-		want = "; want a length of time, like 90s or 1h30m"
-	case *cli.GenericFlag: // the flag's own error says what is valid
-		want = "; " + m[3]
-	}
-	return fmt.Sprintf("%s does not take the value %s%s", dashed(m[2]), m[1], want)
-}
-
-func hintHelp(command string) string {
-	return fmt.Sprintf("`%s --help` shows what is valid.", strings.TrimSpace(command))
-}
-
-// helpMeasures is the only help topic that is not a command.
-const helpMeasures = "measures"
 
 // helpCommand puts help into the list of commands and into completion, and lists the
 // measures; redirectHelp turns the rest into --help.
 func helpCommand(s *session) *cli.Command {
 	return &cli.Command{Name: "help", Usage: "explain a command; help measures lists the measures", ArgsUsage: "[COMMAND...]",
 		Action: func(c *cli.Context) error {
-			if c.Args().First() != helpMeasures {
+			if c.Args().First() != cmdline.HelpMeasures {
 				return nil
 			}
 			return s.print(report.DeclaredMeasures())

@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/urfave/cli/v2"
+
+	"github.com/scalebench/scalebench/cmd/internal/cmdline"
 )
 
 // A recorder is a small command line with all kinds of flags and operands that ours has. Running
@@ -53,14 +55,14 @@ func (r *recorder) app() *cli.App {
 // carryOut runs the recorder's command line.
 func (r *recorder) carryOut(words []string) error {
 	app := r.app()
-	line, err := parse(app, words)
+	line, err := cmdline.Parse(app, words)
 	if err != nil {
 		return err
 	}
-	if err := line.check(app); err != nil {
+	if err := line.Check(app); err != nil {
 		return err
 	}
-	return app.RunContext(context.Background(), append([]string{appName}, line.words()...))
+	return app.RunContext(context.Background(), append([]string{appName}, line.Words()...))
 }
 
 func TestArgumentsInAnyOrder(t *testing.T) {
@@ -116,7 +118,7 @@ func TestArgumentsInAnyOrder(t *testing.T) {
 			var r recorder
 			err := r.carryOut(strings.Split(test.line, " "))
 			if test.want.command == "plot" && test.want.operands == nil {
-				var usage *usageError
+				var usage *cmdline.Error
 				if !errors.As(err, &usage) {
 					t.Fatalf("a plot without -o is not refused: %v", err)
 				}
@@ -148,11 +150,11 @@ func TestFlagNamesAgree(t *testing.T) {
 	takes := map[string]bool{}
 	var walk func(string, []cli.Flag, []*cli.Command)
 	walk = func(command string, flags []cli.Flag, level []*cli.Command) {
-		for name, f := range byName(flags) {
-			if before, ok := takes[name]; ok && before != takesValue(f) {
-				t.Errorf("%s takes a value in one command and none in %s", dashed(name), command)
+		for name, f := range cmdline.ByName(flags) {
+			if before, ok := takes[name]; ok && before != cmdline.TakesValue(f) {
+				t.Errorf("%s takes a value in one command and none in %s", cmdline.Dashed(name), command)
 			}
-			takes[name] = takesValue(f)
+			takes[name] = cmdline.TakesValue(f)
 		}
 		for _, c := range level {
 			walk(command+" "+c.Name, c.Flags, c.Subcommands)
@@ -173,15 +175,15 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, joined string) {
 		var r recorder
 		app := r.app()
-		line, err := parse(app, strings.Split(joined, "\x00"))
+		line, err := cmdline.Parse(app, strings.Split(joined, "\x00"))
 		if err != nil {
 			return
 		}
-		again, err := parse(app, line.words())
+		again, err := cmdline.Parse(app, line.Words())
 		if err != nil {
-			t.Fatalf("%q was read as %q, which is refused: %v", joined, line.words(), err)
+			t.Fatalf("%q was read as %q, which is refused: %v", joined, line.Words(), err)
 		}
-		if diff := cmp.Diff(line.words(), again.words()); diff != "" {
+		if diff := cmp.Diff(line.Words(), again.Words()); diff != "" {
 			t.Errorf("%q (-first +second):\n%s", joined, diff)
 		}
 	})

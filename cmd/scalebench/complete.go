@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/scalebench/scalebench/cmd/internal/cmdline"
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
@@ -61,45 +62,45 @@ func complete(s *session, app *cli.App, words []string) error {
 // candidates returns the words that may follow before, given how the current one
 // begins. A line with an error has no candidates.
 func (s *session) candidates(app *cli.App, before []string, current string) []candidate {
-	line, err := parse(app, before)
-	var missing *missingValueError
+	line, err := cmdline.Parse(app, before)
+	var missing *cmdline.MissingValueError
 	switch {
 	case errors.As(err, &missing):
-		return s.valuesOf(missing.flag, "")
+		return s.valuesOf(missing.Flag, "")
 	case err != nil:
 		return nil
 	}
 	onlyOperands := slices.Contains(before, "--")
 	if name, _, ok := strings.Cut(current, "="); ok && strings.HasPrefix(name, "--") && !onlyOperands {
-		if f, ok := line.valid(app)[strings.TrimPrefix(name, "--")]; ok && takesValue(f) {
+		if f, ok := line.Valid(app)[strings.TrimPrefix(name, "--")]; ok && cmdline.TakesValue(f) {
 			return s.valuesOf(f, name+"=")
 		}
 		return nil
 	}
 	if strings.HasPrefix(current, "-") && !onlyOperands {
-		return flagsOf(line.valid(app), line)
+		return flagsOf(line.Valid(app), line)
 	}
-	c := line.command()
+	c := line.Command()
 	switch {
 	case c == nil:
 		return commandsOf(app.Commands)
 	case len(c.Subcommands) > 0:
 		return commandsOf(c.Subcommands)
 	case c.Name == "help":
-		asked, err := parse(app, append([]string{"--"}, line.operands...))
+		asked, err := cmdline.Parse(app, append([]string{"--"}, line.Operands...))
 		if err != nil {
 			return nil
 		}
-		if c := asked.command(); c != nil {
+		if c := asked.Command(); c != nil {
 			return commandsOf(c.Subcommands)
 		}
 		return commandsOf(app.Commands)
 	}
-	operands := operandNames(c)
-	if len(operands) == 0 || len(line.operands) >= len(operands) && !strings.Contains(operands[len(operands)-1], "...") {
+	operands := cmdline.OperandNames(c)
+	if len(operands) == 0 || len(line.Operands) >= len(operands) && !strings.Contains(operands[len(operands)-1], "...") {
 		return nil
 	}
-	return s.wordsFor(strings.Trim(operands[min(len(line.operands), len(operands)-1)], "[]."), "")
+	return s.wordsFor(strings.Trim(operands[min(len(line.Operands), len(operands)-1)], "[]."), "")
 }
 
 func commandsOf(level []*cli.Command) []candidate {
@@ -112,17 +113,17 @@ func commandsOf(level []*cli.Command) []candidate {
 	return list
 }
 
-func flagsOf(valid map[string]cli.Flag, line invocation) []candidate {
+func flagsOf(valid map[string]cli.Flag, line cmdline.Line) []candidate {
 	var list []candidate
 	for name, f := range valid {
-		if line.has(f.Names()[0]) {
+		if line.Has(f.Names()[0]) {
 			continue
 		}
 		about := ""
 		if d, ok := f.(cli.DocGenerationFlag); ok {
 			about = strings.ReplaceAll(d.GetUsage(), "`", "")
 		}
-		list = append(list, candidate{dashed(name), about})
+		list = append(list, candidate{cmdline.Dashed(name), about})
 	}
 	slices.SortFunc(list, func(a, b candidate) int { return strings.Compare(a.word, b.word) })
 	return list
@@ -130,7 +131,7 @@ func flagsOf(valid map[string]cli.Flag, line invocation) []candidate {
 
 // valuesOf returns the values of a flag, each after prefix.
 func (s *session) valuesOf(f cli.Flag, prefix string) []candidate {
-	if name := placeholder(f); name != "KEY=VALUE" { // the flag selects runs by their parameters
+	if name := cmdline.Placeholder(f); name != "KEY=VALUE" { // the flag selects runs by their parameters
 		return s.wordsFor(name, prefix)
 	}
 	return nil

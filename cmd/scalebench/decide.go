@@ -126,7 +126,7 @@ func (s *session) submitUntilDecided(ctx context.Context, w *workspace.Work, cho
 	choice.Policy.Order = study.OrderBlocks
 	if d.Once = !o.wait; d.Once { // further looks do not retry failed runs
 		choice.Asked = map[rundir.Folder]bool{}
-		if d.Failed, err = s.failedRuns(ctx, w, choice); err != nil {
+		if d.Failed, err = s.reader().FailedRuns(ctx, w, choice); err != nil {
 			return err
 		}
 	}
@@ -148,26 +148,6 @@ func (s *session) submitUntilDecided(ctx context.Context, w *workspace.Work, cho
 		return explainDrive(err)
 	}
 	return s.untilDecided(ctx, w, d)
-}
-
-// failedRuns returns the runs of the plan that failed and that the policy does not repeat.
-func (s *session) failedRuns(ctx context.Context, w *workspace.Work, choice launcher.Choice) (map[decide.Run]bool, error) {
-	attempts, err := launcher.Attempts(w.Folder)
-	if err != nil {
-		return nil, err
-	}
-	states, _, err := s.workspace().Survey(ctx, attempts)
-	if err != nil {
-		return nil, err
-	}
-	failed := map[decide.Run]bool{}
-	for _, b := range choice.EndedBadly(states) {
-		failed[decide.Run{Point: b.Planned.Point.ID, Repeat: b.Planned.Point.Repeat}] = true
-	}
-	for _, t := range choice.Todo(states) {
-		delete(failed, decide.Run{Point: t.Point.ID, Repeat: t.Point.Repeat})
-	}
-	return failed, nil
 }
 
 // untilDecided makes runs until the question is decided or must stay open, and prints the

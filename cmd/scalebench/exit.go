@@ -9,6 +9,7 @@ import (
 	"slices"
 	"syscall"
 
+	"github.com/scalebench/scalebench/cmd/internal/cmdline"
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/trust"
 	"github.com/scalebench/scalebench/launcher/workspace"
@@ -39,11 +40,10 @@ const exitHelp = `Exit codes:
      choice meets the limits
 130  interrupted; 143 by SIGTERM, 129 by SIGHUP, 131 by SIGQUIT`
 
-// usageError reports an invalid command line, study or site file.
+// usageError reports an invalid option, study or site file.
 type usageError struct {
-	err   error
-	hint  string // what to do; "" if the error says so itself
-	usage string // the command's usage line, our own text, so it is not searched for secrets; "" for none
+	err  error
+	hint string // what to do; "" if the error says so itself
 }
 
 func (e *usageError) Error() string { return e.err.Error() }
@@ -141,6 +141,7 @@ func crashed(err error) bool {
 // exitCode returns the exit code for an error of run. Exit codes are decided only here.
 func exitCode(err error) int {
 	var (
+		line      *cmdline.Error
 		usage     *usageError
 		failed    *runsFailedError
 		partial   *workspace.PartialError
@@ -163,7 +164,7 @@ func exitCode(err error) int {
 		return 128 + int(interrupt.signal)
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
-	case errors.As(err, &usage), errors.As(err, &refused), errors.As(err, &untrusted):
+	case errors.As(err, &line), errors.As(err, &usage), errors.As(err, &refused), errors.As(err, &untrusted):
 		return exitUsage
 	case errors.As(err, &scheduler), errors.As(err, &gone):
 		return exitScheduler
@@ -182,6 +183,7 @@ func exitCode(err error) int {
 // hintFor returns what the user can do about err; "" if the error says so.
 func hintFor(err error) string {
 	var (
+		line      *cmdline.Error
 		usage     *usageError
 		failed    *runsFailedError
 		partial   *workspace.PartialError
@@ -193,6 +195,8 @@ func hintFor(err error) string {
 	switch {
 	case errors.As(err, &bug):
 		return "Please report it with the command line and these lines:\n" + string(bug.stack)
+	case errors.As(err, &line):
+		return line.Hint
 	case errors.As(err, &usage):
 		return cmp.Or(usage.hint, workspace.AskOwner(err))
 	case errors.As(err, &refused):

@@ -10,7 +10,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/extract"
 	"github.com/scalebench/scalebench/metrics/report"
@@ -152,14 +151,9 @@ func (o extractOptions) extractors(ctx context.Context, s *session) ([]extract.E
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range w.Plan.Points {
-		list, err := framework.Extractors(p.Point)
-		if err != nil {
-			return nil, &usageError{err: err}
-		}
-		if len(list) > 0 {
-			return list, nil
-		}
+	list, err := w.Extractors()
+	if err == nil && len(list) == 0 {
+		return nil, usagef("%s has neither command.extract nor [[extract]]", o.study)
 	}
-	return nil, usagef("%s has neither command.extract nor [[extract]]", o.study)
+	return list, err
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/scalebench/scalebench/cmd/internal/cmdline"
 	"github.com/scalebench/scalebench/metrics/clean"
 	"github.com/scalebench/scalebench/metrics/redact"
 
@@ -105,18 +106,12 @@ func run(ctx context.Context, s *session, args []string) error {
 	if len(words) > 0 && words[0] == completeCommand {
 		return complete(s, app, words[1:])
 	}
-	line, err := parse(app, words)
+	line, err := cmdline.Read(app, words)
 	if err != nil {
 		return err
 	}
-	if line, err = line.redirectHelp(app); err != nil {
-		return err
-	}
-	if err := line.check(app); err != nil {
-		return err
-	}
-	s.verbosely = line.verbosely()
-	return app.RunContext(ctx, append([]string{app.Name}, line.words()...))
+	s.verbosely = line.Verbosely()
+	return app.RunContext(ctx, append([]string{app.Name}, line.Words()...))
 }
 
 // fewestFiles is the lowest accepted limit of open files. A run with four workers on this
@@ -145,13 +140,13 @@ func guard(f func() error) (err error) {
 
 // complain prints err with a remedy.
 func complain(w io.Writer, err error) {
-	message, hint := meant(err.Error(), hintFor(err))
+	message, hint := cmdline.Meant(err.Error(), hintFor(err))
 	fmt.Fprintf(w, "%s: %s\n", appName, clean.Lines(redact.Text(message)))
 	if hint != "" {
 		fmt.Fprintln(w, clean.Lines(redact.Text(hint)))
 	}
-	if usage := (*usageError)(nil); errors.As(err, &usage) && usage.usage != "" {
-		fmt.Fprintln(w, usage.usage)
+	if line := (*cmdline.Error)(nil); errors.As(err, &line) && line.Usage != "" {
+		fmt.Fprintln(w, line.Usage) // our own text, so it is not searched for secrets
 	}
 }
 

@@ -140,7 +140,7 @@ func (s *session) drawHere(f *figure.Drawing, pixels bool) error {
 		_, err := fmt.Fprintln(s.stdout)
 		return err
 	}
-	text := f.Text(figure.Terminal{Width: cmp.Or(on.Width, 80), Colour: on.Bold, ASCII: !utf8Locale(os.Getenv)})
+	text := f.Text(figure.Terminal{Width: cmp.Or(on.Width, 80), Colour: on.Bold, ASCII: !figure.UTF8(os.Getenv)})
 	_, err := fmt.Fprintf(s.stdout, "%s%s\n", text, on.Wrap(f.Caption()))
 	return err
 }
@@ -168,10 +168,4 @@ func (s *session) showFigure(f *figure.Drawing, o plotOptions, p *query.Picture)
 	}
 	s.warnStudySorted(o.Study, p.Warnings...)
 	return nil
-}
-
-// utf8Locale reports whether the environment's locale is UTF-8.
-func utf8Locale(getenv func(string) string) bool {
-	locale := strings.ToUpper(cmp.Or(getenv("LC_ALL"), getenv("LC_CTYPE"), getenv("LANG")))
-	return strings.Contains(locale, "UTF-8") || strings.Contains(locale, "UTF8")
 }

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/scalebench/scalebench/cmd/internal/cmdline"
 )
 
 // refusedVariable names the file to which a command of a script adds the command lines that it printed and that
@@ -66,24 +68,24 @@ func accepted(text string, exists bool) error {
 		return nil
 	case "run", "submit":
 		try = []string{"check"}
-		for _, f := range line.flags {
-			if slices.Contains([]string{"site", "runs", "db"}, strings.TrimLeft(f.name, "-")) {
-				try = append(try, f.name, f.value)
+		for _, f := range line.Flags {
+			if slices.Contains([]string{"site", "runs", "db"}, strings.TrimLeft(f.Name, "-")) {
+				try = append(try, f.Name, f.Value)
 			}
 		}
-		try = append(try, line.operands...)
+		try = append(try, line.Operands...)
 	case "collect", "cancel", "retry", "forget", "watch", "notify", "status", "logs":
-		if len(line.operands) == 0 {
+		if len(line.Operands) == 0 {
 			return nil
 		}
-		study, _, _ := strings.Cut(line.operands[0], "/")
-		if strings.HasSuffix(line.operands[0], ".toml") {
-			study = line.operands[0]
+		study, _, _ := strings.Cut(line.Operands[0], "/")
+		if strings.HasSuffix(line.Operands[0], ".toml") {
+			study = line.Operands[0]
 		}
 		try = []string{"status", study}
-		for _, f := range line.flags {
-			if slices.Contains([]string{"runs", "db"}, strings.TrimLeft(f.name, "-")) {
-				try = append(try, f.name, f.value)
+		for _, f := range line.Flags {
+			if slices.Contains([]string{"runs", "db"}, strings.TrimLeft(f.Name, "-")) {
+				try = append(try, f.Name, f.Value)
 			}
 		}
 	}
@@ -95,11 +97,11 @@ func accepted(text string, exists bool) error {
 }
 
 // parses returns an error unless the program's own parser takes the words of a command line.
-func parses(words []string) (invocation, error) {
+func parses(words []string) (cmdline.Line, error) {
 	app := newApp(&session{})
-	line, err := parse(app, words)
+	line, err := cmdline.Parse(app, words)
 	if err == nil && len(words) > 1 { // a command's name alone is a mention
-		err = line.check(app)
+		err = line.Check(app)
 	}
 	return line, err
 }

@@ -2,27 +2,15 @@ package main
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
-	"io"
-	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-	"time"
-	"unicode/utf8"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/clean"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/redact"
 	"github.com/scalebench/scalebench/metrics/scaling"
-	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
 // Warnings are of two kinds. Those about this command's own work, such as an unreadable
@@ -36,9 +24,6 @@ const (
 	inFull = 2
 	// lineLength limits the characters of a printed warning about data.
 	lineLength = 120
-	// remembered is the time within which a warning about data is not repeated in the same
-	// terminal or script.
-	remembered = 10 * time.Minute
 )
 
 // warn prints a warning about the command's own work.
@@ -93,13 +78,13 @@ func (s *session) warnStudy(study string, lines ...string) {
 		return
 	}
 	printed, more, cut := 0, 0, false
-	repeated := s.repeats(study, lines)
+	repeated := s.workspace().Repeated(appName, study, lines)
 	for i, line := range lines {
 		if repeated[i] || printed == inFull {
 			more++
 			continue
 		}
-		short := shorten(clean.Line(redact.Text(line)), lineLength-len("warning: ")-1)
+		short := clean.Shorten(clean.Line(redact.Text(line)), lineLength-len("warning: ")-1)
 		cut = cut || short != clean.Line(redact.Text(line))
 		s.warn("%s", short)
 		printed++
@@ -141,99 +126,4 @@ func (s *session) linesOf(remarks []scaling.Remark, series int) []string {
 		}
 	}
 	return scaling.Lines(remarks, series)
-}
-
-// shorten cuts a text at the end of a clause, to at most most characters.
-func shorten(text string, most int) string {
-	if utf8.RuneCountInString(text) <= most {
-		return text
-	}
-	head := string([]rune(text)[:most])
-	at := -1
-	for _, end := range []string{"; ", ": ", ", ", " ("} {
-		at = max(at, strings.LastIndex(head, end))
-	}
-	if at < len(head)/2 {
-		at = strings.LastIndex(head, " ")
-	}
-	if at < 0 {
-		at = len(string([]rune(text)[:most-1]))
-	}
-	return head[:at] + "…"
-}
-
-// verbosely returns the command line with -v, for copying.
-func (line invocation) verbosely() string {
-	words := line.operands
-	var flags []string
-	for _, f := range line.flags {
-		flag := f.name
-		if f.has {
-			flag += " " + workspace.ShellQuote(f.value)
-		}
-		flags = append(flags, flag)
-	}
-	text := line.name()
-	if len(words) > 0 && words[0] == "--" { // a command to measure
-		for _, flag := range append(flags, "-v") {
-			text += " " + flag
-		}
-		flags = nil
-	} else {
-		flags = append(flags, "-v")
-	}
-	for _, w := range words {
-		text += " " + workspace.ShellQuote(w)
-	}
-	for _, flag := range flags {
-		text += " " + flag
-	}
-	return text
-}
-
-// repeats reports which warnings a command on the same study printed recently in this
-// terminal or script, and remembers them. If the file cannot be read or written, warnings
-// are printed again, so errors are ignored.
-func (s *session) repeats(study string, lines []string) []bool {
-	repeated := make([]bool, len(lines))
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return repeated
-	}
-	file := filepath.Join(cache, appName, "warned.json")
-	now := time.Now()
-	all := map[string]int64{} // digest of a warning → Unix time when it was last due
-	if content, err := sharedfs.ReadFile(file, 1<<20); err == nil {
-		if json.Unmarshal(content, &all) != nil {
-			all = map[string]int64{}
-		}
-	}
-	maps.DeleteFunc(all, func(_ string, at int64) bool {
-		age := now.Sub(time.Unix(at, 0))
-		return age > remembered || age < -time.Minute
-	})
-	for i, line := range lines {
-		key := s.digest(study, line)
-		_, repeated[i] = all[key]
-		all[key] = now.Unix()
-	}
-	content, err := json.Marshal(all)
-	if err != nil || os.MkdirAll(filepath.Dir(file), 0o700) != nil {
-		return repeated
-	}
-	_ = s.write(file, content, 0o600)
-	return repeated
-}
-
-// digest identifies a warning about a study in a database, in this command's terminal or
-// script.
-func (s *session) digest(study, line string) string {
-	database, _ := s.workspace().Database()
-	database, _ = filepath.Abs(database)
-	script, _ := unix.Getsid(0)
-	h := sha256.New()
-	for _, part := range []string{fmt.Sprint(script), database, study, line} {
-		_, _ = io.WriteString(h, part+"\x00")
-	}
-	return hex.EncodeToString(h.Sum(nil)[:12])
 }

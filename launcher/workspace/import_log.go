@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics/extract"
 	"github.com/scalebench/scalebench/metrics/measure"
@@ -143,4 +144,16 @@ func ReadLog(e extract.Extractor, path string, o extract.Options) (extract.Conte
 		return r, &Error{Err: err, Hint: hint}
 	}
 	return r, nil
+}
+
+// Extractors returns the extractors of the study's first point that has any.
+func (k *Work) Extractors() ([]extract.Extractor, error) {
+	for _, p := range k.Plan.Points {
+		if list, err := framework.Extractors(p.Point); err != nil {
+			return nil, &Error{Err: err}
+		} else if len(list) > 0 {
+			return list, nil
+		}
+	}
+	return nil, nil
 }

@@ -1,6 +1,7 @@
 package figure
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -338,4 +339,10 @@ func (g *screen) legend(line func(string), marks []Mark) {
 		}
 		line("  " + g.painted(sign, m.style) + " " + m.Text)
 	}
+}
+
+// UTF8 reports whether the environment's locale is UTF-8.
+func UTF8(getenv func(string) string) bool {
+	locale := strings.ToUpper(cmp.Or(getenv("LC_ALL"), getenv("LC_CTYPE"), getenv("LANG")))
+	return strings.Contains(locale, "UTF-8") || strings.Contains(locale, "UTF8")
 }

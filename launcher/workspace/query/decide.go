@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/decide"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/workspace"
@@ -54,6 +55,26 @@ func (r *Reader) Deciding(ctx context.Context, w *workspace.Work, o Wish) (*deci
 			return v.results(ctx, o, d)
 		},
 	}, nil
+}
+
+// FailedRuns returns the runs of the plan that failed and that the policy does not repeat.
+func (r *Reader) FailedRuns(ctx context.Context, w *workspace.Work, choice launcher.Choice) (map[decide.Run]bool, error) {
+	attempts, err := launcher.Attempts(w.Folder)
+	if err != nil {
+		return nil, err
+	}
+	states, _, err := r.Survey(ctx, attempts)
+	if err != nil {
+		return nil, err
+	}
+	failed := map[decide.Run]bool{}
+	for _, b := range choice.EndedBadly(states) {
+		failed[decide.Run{Point: b.Planned.Point.ID, Repeat: b.Planned.Point.Repeat}] = true
+	}
+	for _, t := range choice.Todo(states) {
+		delete(failed, decide.Run{Point: t.Point.ID, Repeat: t.Point.Repeat})
+	}
+	return failed, nil
 }
 
 // Looks returns the record of the looks at a study, which a file or a name selects.

@@ -1,4 +1,4 @@
-package main
+package cmdline
 
 import (
 	"strings"
@@ -16,36 +16,10 @@ func TestMeant(t *testing.T) {
 		{`unknown measure "gpu_util"; choose one of gpu_throttled_share, throughput`, "", `unknown measure "gpu_util"; choose one of gpu_throttled_share, throughput`, ""}, // another quantity
 		{`study "dem": not found; studies with runs: demo, other`, "", `study "dem": not found`, "Did you mean demo?"},
 	} {
-		wrong, hint := meant(c.message, c.hint)
+		wrong, hint := Meant(c.message, c.hint)
 		first, _, _ := strings.Cut(hint, "\n")
 		if wrong != c.wrong || first != c.first {
 			t.Errorf("%q: %q, hint %q", c.message, wrong, hint)
-		}
-	}
-}
-
-func TestShareFlag(t *testing.T) {
-	for text, want := range map[string]float64{"50%": 0.5, "0.5": 0.5, " 5 % ": 0.05, "12.5%": 0.125, "1.05": 1.05} {
-		var x float64
-		if err := (&shareFlag{&x}).Set(text); err != nil || x != want {
-			t.Errorf("%q: %g, %v", text, x, err)
-		}
-	}
-	for _, text := range []string{"", "half", "%", "5 per cent"} {
-		if err := (&shareFlag{new(float64)}).Set(text); err == nil {
-			t.Errorf("%q was accepted", text)
-		}
-	}
-}
-
-func TestShorten(t *testing.T) {
-	for _, c := range []struct{ text, want string }{
-		{"short", "short"},
-		{"steps take longer than those after them; if the run was faster", "steps take longer than those after them…"},
-		{"a text of words without any end of a clause in its second half", "a text of words without any end of a…"},
-	} {
-		if got := shorten(c.text, 41); got != c.want {
-			t.Errorf("%q: %q", c.text, got)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package cmdline
 
 import (
 	"regexp"
@@ -18,8 +18,8 @@ var refusals = []*regexp.Regexp{
 // names matches the words in a list of valid values.
 var names = regexp.MustCompile(`[A-Za-z0-9_][A-Za-z0-9_.-]*`)
 
-// meant inserts a suggestion before the list of valid values, which may be long.
-func meant(message, hint string) (string, string) {
+// Meant inserts a suggestion before the list of valid values, which may be long.
+func Meant(message, hint string) (string, string) {
 	first, rest, _ := strings.Cut(hint, "\n")
 	if !strings.HasPrefix(first, "Did you mean ") {
 		first, rest = "", hint
