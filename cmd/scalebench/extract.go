@@ -88,7 +88,7 @@ func extractCommand(s *session) *cli.Command {
 
 func runExtract(ctx context.Context, s *session, o extractOptions, file string) error {
 	spareMemory()
-	list, err := o.extractors(ctx, s)
+	list, err := o.extractors(ctx, s, file)
 	if err != nil {
 		return err
 	}
@@ -136,10 +136,10 @@ func runExtract(ctx context.Context, s *session, o extractOptions, file string) 
 }
 
 // extractors returns the extractors that the options name.
-func (o extractOptions) extractors(ctx context.Context, s *session) ([]extract.Extractor, error) {
+func (o extractOptions) extractors(ctx context.Context, s *session, file string) ([]extract.Extractor, error) {
 	switch {
 	case (o.log.From == "") == (o.study == ""):
-		return nil, usagef("give either --from FORMAT or --study FILE; formats: %s", strings.Join(extract.Names(), ", "))
+		return nil, usagef("give either --from FORMAT or --study FILE; %s", workspace.Formats(file))
 	case o.log.From != "":
 		e, err := o.log.Extractor()
 		if err != nil {

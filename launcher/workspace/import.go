@@ -43,7 +43,7 @@ type ImportedRun struct {
 // Import makes runs of files and stores them. It calls done for each run with its id and whether it is new or
 // changed. An error in one file means that nothing is stored.
 func Import(ctx context.Context, w *Workspace, o ImportOptions, files []string, done func(r ImportedRun, id string, changed bool)) error {
-	sets, err := o.check(w)
+	sets, err := o.check(w, files)
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func Import(ctx context.Context, w *Workspace, o ImportOptions, files []string, 
 
 // DryRunImport makes runs of files without storing them.
 func DryRunImport(w *Workspace, o ImportOptions, files []string, done func(ImportedRun)) error {
-	sets, err := o.check(w)
+	sets, err := o.check(w, files)
 	if err != nil {
 		return err
 	}
@@ -120,10 +120,26 @@ func DryRunImport(w *Workspace, o ImportOptions, files []string, done func(Impor
 	return nil
 }
 
+// Formats says which formats a file has or, if none is recognised, which are valid, for an error. also are further
+// valid names.
+func Formats(file string, also ...string) string {
+	var names []string
+	if f, err := os.Open(file); err == nil {
+		defer f.Close()
+		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() { // not a pipe, which may never end
+			names = extract.Guess(f)
+		}
+	}
+	if len(names) == 0 {
+		return "valid: " + strings.Join(slices.Concat(also, extract.Names()), ", ")
+	}
+	return fmt.Sprintf("%s can be read with --from %s", file, strings.Join(names, ", or --from "))
+}
+
 // check checks the options and returns what Sets gives all runs.
-func (o *ImportOptions) check(w *Workspace) (map[string]any, error) {
+func (o *ImportOptions) check(w *Workspace, files []string) (map[string]any, error) {
 	if o.From == "" {
-		return nil, Errorf("name the format of the files with --from; valid: csv, %s", strings.Join(extract.Names(), ", "))
+		return nil, Errorf("name the format of the files with --from; %s", Formats(files[0], csvFormat))
 	}
 	if o.From != csvFormat {
 		if _, err := o.Extractor(); err != nil {

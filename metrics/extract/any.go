@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"iter"
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics"
@@ -27,15 +28,10 @@ func anyFormat(r io.Reader, o Options) (Content, error) {
 	}
 	var found Content
 	var names []string
-	for _, e := range allFormats {
-		if e.Kind != Any.Kind || e.Apart {
-			continue
+	for e, c := range tried(data, o, func(e Extractor) bool { return e.Kind == Any.Kind && !e.Apart }) {
+		if tells(c) {
+			found, names = c, append(names, e.Name)
 		}
-		c, err := e.Extract(bytes.NewReader(data), o)
-		if err != nil || !tells(c) {
-			continue
-		}
-		found, names = c, append(names, e.Name)
 	}
 	switch len(names) {
 	case 0:
@@ -45,6 +41,35 @@ func anyFormat(r io.Reader, o Options) (Content, error) {
 		return found, nil
 	}
 	return Content{Notes: []string{"nothing was read from the output, which has lines of " + strings.Join(names, " and ") + "; name one in command.extract"}}, nil
+}
+
+// tried yields those of the formats in which the data can be read, with what they find.
+func tried(data []byte, o Options, which func(Extractor) bool) iter.Seq2[Extractor, Content] {
+	return func(yield func(Extractor, Content) bool) {
+		for _, e := range allFormats {
+			if !which(e) {
+				continue
+			}
+			if c, err := e.Extract(bytes.NewReader(data), o); err == nil && !yield(e, c) {
+				return
+			}
+		}
+	}
+}
+
+// Guess returns the names of the formats in which at least one figure of a log can be read. It reads at most the
+// first 64 MiB.
+func Guess(r io.Reader) (names []string) {
+	data, err := io.ReadAll(io.LimitReader(r, mostOfAny))
+	if err != nil {
+		return nil
+	}
+	for e, c := range tried(data, Options{}, func(Extractor) bool { return true }) {
+		if c.Found() > 0 {
+			names = append(names, e.Name)
+		}
+	}
+	return names
 }
 
 // tells reports whether the content has a rate or an evaluation.
