@@ -30,6 +30,9 @@ func judge(a, b place, f measure.Measure, o Options, points int, about nodes) (P
 		if err != nil {
 			return p, err
 		}
+		if f.IsTail() && !shared {
+			r.AllowForSkew(side.values, 0, o.Confidence)
+		}
 		*side.median = r.Median
 	}
 	xs, ys := a.values, b.values

@@ -95,6 +95,9 @@ func Percentiles() []string {
 	return list
 }
 
+// IsTail reports whether the measure is a percentile of a service's times above the median.
+func (m Measure) IsTail() bool { return isPercentile(m.Name) && !strings.HasSuffix(m.Name, "p50") }
+
 func isPercentile(name string) bool {
 	for _, of := range []string{latencies, "ttft_", "ttfo_", "tpot_", "itl_"} {
 		if p, found := strings.CutPrefix(name, of+"p"); found {

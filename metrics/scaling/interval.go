@@ -37,10 +37,8 @@ func medianInterval(sorted []float64, confidence float64) (*Interval, string) {
 // that it has if all of them are below the sample, its upper end if all are above.
 func censoredMedian(sorted []float64, lacking int, confidence float64) (*Interval, string) {
 	n := len(sorted) + lacking
-	alpha := alpha(confidence)
 	below := distuv.Binomial{N: float64(n), P: 0.5} // go-moremath's version panics for a million runs
-	// 1-based index of the order statistic at the lower end; the tails grow with it.
-	l := sort.Search(n/2, func(l int) bool { return 2*below.CDF(float64(l)) > alpha })
+	l := lowerRank(n, confidence)
 	if l == 0 {
 		// Even the interval from the smallest to the largest value leaves 2·½ⁿ outside.
 		return nil, insufficient(n, LeastRuns(confidence))
@@ -49,6 +47,13 @@ func censoredMedian(sorted []float64, lacking int, confidence float64) (*Interva
 		return nil, lacks(lacking, n)
 	}
 	return &Interval{Low: sorted[l-lacking-1], High: sorted[n-l], Level: 1 - 2*below.CDF(float64(l-1))}, ""
+}
+
+// lowerRank returns the 1-based index of the order statistic at the lower end of the interval of a
+// median of n runs; 0: too few runs.
+func lowerRank(n int, confidence float64) int {
+	alpha, below := alpha(confidence), distuv.Binomial{N: float64(n), P: 0.5}
+	return sort.Search(n/2, func(l int) bool { return 2*below.CDF(float64(l)) > alpha }) // the tails grow with l
 }
 
 // lacks says why the interval is missing if some runs lack a value.

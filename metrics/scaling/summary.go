@@ -92,6 +92,9 @@ func (an *analysis) summarise(s *Summary, values []made, lacking int) *Summary {
 	}
 	slices.Sort(s.Values)
 	s.Reach = reachOf(values, lacking, s.Better, s.byNode, an.confidence)
+	if s.Measure.IsTail() && !s.byNode && len(s.Values) == len(values) {
+		s.AllowForSkew(s.Values, lacking, an.confidence)
+	}
 	return s
 }
 
