@@ -160,7 +160,7 @@ var (
 	bracketed   = regexp.MustCompile(`^\s*(?:\[[^\]]*\]|\([^)]*\d[^)]*\))\s*([a-zA-Zµ%][a-zA-Zµ/ ]*)`)
 	inThousands = regexp.MustCompile(`(?i)^\s*[\[(]?(?:in )?(?:thousands?|millions?|billions?|tsd|mio|mln|mn|bn|mrd|lakhs?|crores?)(?:[^a-z]|$)|^ ?[千万億亿]`)
 	ofOneDevice = regexp.MustCompile(`(?i)(?:^|[^\pL\d])((?:single|one|1|each|each of \d+|this)[-_ ]?(?:gpu|device|rank|worker|card|process)s?|local|my)(?:[^\pL][^,;|]*)?$`)
-	timesDevice = regexp.MustCompile(`(?i)^[^,;|\d]{0,20}[x×*] ?\d+ ?(?:gpu|device|rank|worker|card|process)`)
+	timesDevice = regexp.MustCompile(`(?i)^[^,;|\d]{0,20}[x×*] ?\d+ ?(?:gpu|device|rank|worker|card|process|=)`)
 )
 
 // sharedUnit sets the unit of a number that shares it with the numbers after it: 5.2/4.1/9.9 ms,

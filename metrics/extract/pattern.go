@@ -180,9 +180,10 @@ func (l *log) matches(c *compiled, all []match) {
 	if len(bySource) > 1 {
 		l.copies(c, bySource)
 		l.note("several ranks write %s; only rank %s is read", c.Name, all[0].source)
+		all = bySource[all[0].source]
+	} else {
+		l.ofOneRank(c, all)
 	}
-	all = bySource[all[0].source]
-	l.ofOneRank(c, all)
 	if c.Name == "accuracy" && c.Per == "epoch" {
 		l.accuracies(c, all)
 		return

@@ -26,6 +26,7 @@ type match struct {
 	named          string // unit that the log states, next to the number or in its name; "" for none
 	counter        int    // step number before the number; -1 without one
 	done, whole    int    // counter of a progress bar before the number, as in 50/100; 0 without one
+	bar            string // epoch that the progress bar names; "" for none
 	mean           string // how the log names a running mean; "" for other numbers
 	undefined      bool   // the number is nan or infinite
 }

@@ -17,9 +17,11 @@ var (
 	counterOf = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:global[_ ]?)?(?:steps?|iter(?:ation)?s?|it|batch)[^\pL\d]{1,4}(\d{1,9})(?:[^\d.]|$)`)
 	// progress matches the counter of a progress bar: 50/100.
 	progress = regexp.MustCompile(`(\d{1,9})/(\d{1,9})`)
+	barOf    = regexp.MustCompile(`(?i)epochs?[^\pL\d]{0,3}(\d+)`)
 	// runningMean matches names of means over all steps so far, and bracketMean what precedes one in
 	// "120.0 (103.0)".
 	runningMean = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:avg|average|running|cumulative|cum|so far|moving|ema|smoothed)(?:[^a-z]|$)`)
+	escaped     = regexp.MustCompile(`\\.`)
 	bracketMean = regexp.MustCompile(`\d[\d.]*[^\s\d]{0,8} ?\($`)
 )
 
@@ -34,6 +36,7 @@ func (m *match) surroundings(text string, from int) {
 		last := all[len(all)-1]
 		m.done, _ = strconv.Atoi(last[1])
 		m.whole, _ = strconv.Atoi(last[2])
+		m.bar = submatch(barOf, before)
 	}
 	if key := keyBefore.FindString(before); runningMean.MatchString(key) {
 		m.mean = strings.Trim(key, " =:\"'")
@@ -45,7 +48,7 @@ func (m *match) surroundings(text string, from int) {
 // redraws reports whether a match is a later state of the same progress bar as an earlier one. A bar
 // that overwrites itself by carriage returns is one line of the log.
 func (m match) redraws(earlier match) bool {
-	return m.v.Line == earlier.v.Line && m.source == earlier.source && m.whole > 0 && m.whole == earlier.whole && m.done >= earlier.done
+	return m.v.Line == earlier.v.Line && m.source == earlier.source && m.whole > 0 && m.whole == earlier.whole && m.bar == earlier.bar && m.done >= earlier.done
 }
 
 // defined returns the matches that are numbers. It adds a note about the others, nan and infinite
@@ -70,6 +73,9 @@ const unequalUnits = 20
 // halfNamed fails if the log states the unit of some values only, and the others have another
 // magnitude: "step_time_ms: 250" and then "step_time: 0.25".
 func (l *log) halfNamed(c *compiled, all []match) {
+	if c.loose != nil { // the expression states the unit
+		return
+	}
 	with, without := []Value{}, []Value{}
 	line, name := 0, ""
 	for _, m := range all {
@@ -90,7 +96,11 @@ func (l *log) halfNamed(c *compiled, all []match) {
 // unlabelled adds a note if the values seem to be of several ranks that print without a prefix, or
 // of several trainings or phases: the step numbers repeat or go back.
 func (l *log) unlabelled(c *compiled, all []match) {
-	if c.Per == "step" && len(all) >= 4 && !l.stepsAgain(c, all) && all[0].step != 0 {
+	speed := c.unit.base == "s" || strings.HasSuffix(c.unit.base, "/s") // losses fall from epoch to epoch
+	if c.Per != "step" || len(all) < 4 || !speed {
+		return
+	}
+	if !l.stepsAgain(c, all) && all[0].step != 0 {
 		l.stepsOfRanks(c, all)
 	}
 }
@@ -195,7 +205,7 @@ func (c *compiled) undefinedIn() *regexp.Regexp {
 	name := c.re.SubexpNames()[c.value] + ">"
 	before := up[:max(strings.LastIndex(up, "(?P<"+name), strings.LastIndex(up, "(?<"+name), 0)]
 	re, err := regexp.Compile(fmt.Sprintf(`%s(?i:[-+]?(?:nan|inf(?:inity)?)\b)%s`, before, behind))
-	if err != nil {
+	if err != nil || !hasLetter.MatchString(escaped.ReplaceAllString(before+behind, "")) { // then any nan of the log would match
 		return nil
 	}
 	return re

@@ -45,6 +45,10 @@ func TestSeriesAndSurroundings(t *testing.T) {
 		{rate, steps("1 100", "2 100", "3 100", "4 100", "1 130", "2 130", "3 130"), 1, 100, "from 100 to 130"},
 		{rate, steps("1 100", "1 130", "2 130", "3 130", "2 100", "1 130", "2 130", "3 130", "3 100", "1 130", "2 130", "4 130"), 1, 130, "goes back"},
 		{rate, steps("1 100", "2 101", "3 100", "1 102", "2 100", "3 101"), 1, 100.5, ""}, // epochs at one rate
+		// Losses fall from epoch to epoch; a progress bar begins at 60 s/it, and its unit is the pattern's.
+		{of("own_loss", `loss (?P<value>[\d.]+)`, "", "step"), "step 1 loss 3\nstep 2 loss 3\nstep 3 loss 3\nstep 1 loss 2\nstep 2 loss 2\nstep 3 loss 2\n", 1, 2.5, ""},
+		{of("throughput", `, (?P<value>[\d.]+)it/s`, "it/s", "step"), ", 60.00s/it\n, 1.25it/s\n, 1.25it/s\n", 1, 80, "1 of 3 lines have throughput in s/it"},
+		{of("own_steps", `(?P<value>\d+)$`, "", "step"), "INF nan\n12\n12\n", 1, 12, ""},
 		{any, steps("1 100", "2 nan", "3 100", "4 inf"), 1, 100, "2 of 4 values of throughput are nan or infinite (line 2"},
 		{any, "at the end: nan img/s\n", 1, 0, "is nan or infinite here"},
 		{rate, steps("1 100", "2 nan", "3 100"), 1, 100, "1 line: nan or inf where the pattern of throughput has a number (line 2"},
@@ -54,6 +58,10 @@ func TestSeriesAndSurroundings(t *testing.T) {
 		// The bars of two epochs: each overwrites itself, and only its last state, 125 ms, counts: 64/0.125.
 		{keras, "Epoch 1/2\n\r1/100 900ms/step\r50/100 130ms/step\r100/100 125ms/step\nEpoch 2/2\n\r1/100 900ms/step\r99/100 126ms/step\r100/100 125ms/step\n", 1, 512, ""},
 		{keras, "100/100 13s 2s/step\n", 1, 0, "line 1 has a value in s/step, which is read if the pattern has text before the number"},
+		{of("accuracy", `acc (?P<value>[\d.]+)`, "", "epoch"), "\rEpoch 1: 5/10 acc 0.3\rEpoch 1: 10/10 acc 0.5\rEpoch 2: 5/10 acc 0.55\rEpoch 2: 10/10 acc 0.6\n", 1, 0.6, ""},
+		{of("train_seconds", `(?P<value>\S+)elapsed`, "s", ""), "1.00user 0:01.23elapsed\n", 1, 1.23, ""},
+		{rate, "step 1: 100 img/s (x8 = 800)\n", 8, 0, "for each device ((x8 =)"},
+		{rate, "0: step 1: 100 img/s\n1: step 1: 100 img/s\n", 2, 100, "only rank 0 is read"}, // both state it
 		{took, "took PT1H2M3S\n", 1, 3723, ""},
 		{took, "took 1w2d\n", 1, 777600, ""}, // 9 days
 		{took, "took 1h:02m\n", 1, 3720, ""},
@@ -97,6 +105,9 @@ func TestSeriesAndSurroundings(t *testing.T) {
 			} else if f.Event.Evaluation != nil {
 				got = f.Event.Evaluation.Accuracy
 			}
+		}
+		if strings.Contains(said, "only rank 0 states") {
+			t.Errorf("%q: %q, and both ranks do", c.log, said)
 		}
 		if math.Abs(got-c.want) > 1e-9*c.want || !strings.Contains(said, c.says) || c.says == "" && said != "" {
 			t.Errorf("%q: %g, %q; want %g, %q", c.log, got, said, c.want, c.says)

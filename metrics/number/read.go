@@ -27,8 +27,8 @@ type Reading struct {
 var (
 	plain = regexp.MustCompile(`^[-+]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?`)
 	group = regexp.MustCompile(`^[-+]?\d{1,3}(?:,\d{3})+(?:\.\d+)?(?:[eE][-+]?\d+)?`)
-	// 1 day, 0:01:02 and 1-00:01:02 and 1d 00:01:02, 3:25, 0:01:02.5
-	clock = regexp.MustCompile(`^(?:(\d+)(?:-| ?d(?:ays?)?,? ))?(\d+):(\d\d)(?::(\d\d(?:\.\d+)?))?`)
+	// 1 day, 0:01:02 and 1-00:01:02 and 1d 00:01:02, 3:25, 0:01:02.5, 1:02.5
+	clock = regexp.MustCompile(`^(?:(\d+)(?:-| ?d(?:ays?)?,? ))?(\d+):(\d\d(?:\.\d+)?)(?::(\d\d(?:\.\d+)?))?`)
 	// 1h02m, 1w2d, 4m05s, 1d 2h 3m 4.5s, 00h:12m:34s, 1h02, 3 minutes and 20 seconds, 1 Std. 2 Min.
 	spoken = regexp.MustCompile(`^(?:(\d+) ?(?:weeks?|wks?|w|semaines?|Wochen?)[,:]? ?(?:and )?)?(?:(\d+) ?(?:Tage?|jours?|days?|d)[,:]? ?(?:and )?)?(?:(\d+) ?(?:heures?|horas?|hours?|hrs?|h|Std\.?|Stunden?)[,:]? ?(?:and )?)?(?:(\d+) ?(?:minutes?|minutos?|mins?|m|Minuten|Min\.?)[,:]? ?(?:and )?)?(?:(\d+(?:\.\d+)?) ?(?:secondes?|seconds?|segundos?|secs?|s|Sekunden?|Sek\.?))?`)
 	// 1h02
