@@ -15,6 +15,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/launcher/workspace/query"
 	"github.com/scalebench/scalebench/metrics/clean"
+	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
@@ -48,9 +49,11 @@ func watchCommand(s *session) *cli.Command {
 	}
 }
 
-// log prints a line for each change until no run is in progress.
+// log prints a line for each change until no run is in progress and none has begun for startWait, since `run` begins
+// planned runs one after another.
 func (v *viewer) log(ctx context.Context) error {
 	said, trouble := map[rundir.Folder]string{}, ""
+	busy := time.Now() // when a run was last in progress
 	for {
 		if err := v.Look(ctx); err != nil {
 			return err
@@ -74,7 +77,15 @@ func (v *viewer) log(ctx context.Context) error {
 			trouble = v.Trouble.Error()
 			v.s.warn("%s", trouble)
 		}
-		if v.Underway() == 0 && v.Trouble == nil {
+		switch waiting := len(v.Planned); {
+		case v.Underway() > 0 || v.Trouble != nil:
+			busy = time.Now()
+		case waiting > 0 && time.Since(busy) < startWait:
+			v.Due()
+		default:
+			if waiting > 0 {
+				v.s.note("%s not begun: nothing has run for %s", number.Are(waiting, "planned run"), startWait)
+			}
 			if v.Unread != nil {
 				v.s.warn("%v", v.Unread)
 			}
@@ -110,6 +121,9 @@ func (v *viewer) live(ctx context.Context) error {
 		if err := v.draw(); err != nil {
 			return err
 		}
+		if v.Underway() == 0 && len(v.Planned) > 0 {
+			v.Due()
+		}
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -134,6 +148,9 @@ type viewer struct {
 	workspace.Watcher
 	window query.Window
 }
+
+// startWait is how long watch waits for the next planned run to begin. It is longer than a local run takes to start.
+const startWait = 20 * time.Second
 
 // tick is the interval at which the state of runs on this machine is read.
 const tick = time.Second

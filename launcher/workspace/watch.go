@@ -40,6 +40,9 @@ type Watcher struct {
 // NextQuery returns the time until the next query of Slurm.
 func (v *Watcher) NextQuery() time.Duration { return max(0, time.Until(v.asked.Add(v.pause()))) }
 
+// Due makes the next Look list the runs again, as it does after each interval.
+func (v *Watcher) Due() { v.asked = time.Time{} }
+
 // pause returns the time between two queries of Slurm; it grows while Slurm does not answer.
 func (v *Watcher) pause() time.Duration {
 	return v.Interval * time.Duration(min(1<<min(v.failures, 3), 8))

@@ -70,7 +70,7 @@ func (v *Window) cut(head, body []string, width, room int) []string {
 }
 
 // foot returns the summary line: the number of runs in each status, the time left, and
-// when Slurm is queried next.
+// when Slurm is queried next, if a run waits for it.
 func foot(states []launcher.State, planned []launcher.Unbegun, next time.Duration) string {
 	by := map[metrics.Status]int{metrics.Planned: len(planned)}
 	for _, state := range states {
@@ -80,7 +80,10 @@ func foot(states []launcher.State, planned []launcher.Unbegun, next time.Duratio
 	if left := remainingTime(BriefsOf(states, planned), float64(time.Now().UnixMilli())/1000); left != "" {
 		counts = append(counts, left)
 	}
-	return strings.Join(append(counts, fmt.Sprintf("next Slurm query in %s", next.Round(time.Second)), "q quits"), " · ")
+	if slices.ContainsFunc(states, func(s launcher.State) bool { return !s.Status.Terminal() && !s.Attached() }) {
+		counts = append(counts, fmt.Sprintf("next Slurm query in %s", next.Round(time.Second)))
+	}
+	return strings.Join(append(counts, "q quits"), " · ")
 }
 
 // Move handles one byte of input and reports whether it belongs to a key that moves
