@@ -85,7 +85,7 @@ func adviceColumns(a *advice.Advice) []adviceColumn {
 		list = append(list, adviceColumn{table.Column{Key: "seconds", Head: "with initialisation", Right: true},
 			seconds(func(c advice.Candidate) *advice.Estimate { return c.Seconds })})
 	}
-	if a.Currency != "" {
+	if a.Currency != "" && slices.ContainsFunc(a.Candidates, func(c advice.Candidate) bool { return c.Cost != nil }) {
 		list = append(list, adviceColumn{table.Column{Key: "cost", Head: "cost (" + a.Currency + ")", Right: true},
 			func(c advice.Candidate) any { return figureText(c.Cost, number.Significant, false) }})
 	}
