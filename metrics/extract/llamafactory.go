@@ -5,9 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"regexp"
+	"strings"
 
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/number"
 )
 
 // llamaFactory reads trainer_log.jsonl of LLaMA-Factory. The throughput in it is not used: it is
@@ -22,8 +23,6 @@ var llamaFactory = Extractor{
 	Reads: `trainer_log.jsonl: {"current_steps": N, "total_steps": N, "loss": X, …, "elapsed_time": "H:MM:SS", …, "total_tokens": N}`,
 	read:  readLLaMAFactory,
 }
-
-var llamaElapsed = regexp.MustCompile(`^"(?:(\d{1,4}) days?, )?(\d{1,2}):(\d\d):(\d\d)"$`)
 
 // llamaMark is the progress of a training at one line: steps, tokens, and seconds since its
 // start.
@@ -132,15 +131,10 @@ func (l *log) llamaSeconds(ln int, v value) (seconds float64, ok bool) {
 	if v.null() {
 		return 0, false
 	}
-	m := llamaElapsed.FindSubmatch(v.text)
-	if m == nil {
+	text := strings.Trim(string(v.text), `"`)
+	r, _ := number.Read(text)
+	if !r.Clock || r.Number != text || strings.Count(text, ":") != 2 {
 		l.fail(ln, "elapsed_time is %s; want H:MM:SS", clip(string(v.text)))
 	}
-	for i, each := range []float64{86400, 3600, 60, 1} {
-		if len(m[i+1]) == 0 {
-			continue
-		}
-		seconds += float64(l.whole(ln, string(m[i+1]))) * each
-	}
-	return seconds, true
+	return r.Value, true
 }

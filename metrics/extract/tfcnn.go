@@ -74,22 +74,15 @@ func readTFCNN(l *log, r io.Reader) {
 // oneTotalEach returns commands that write a file for each training of a log, with its total only.
 // Trainings whose totals agree run in step and share a file.
 func oneTotalEach(totals []Value) string {
-	left, commands := totals, []string{}
-	for len(left) > 0 && len(commands) < 4 {
-		of, others := left[0].Number, []Value{}
-		drop := ""
-		for _, v := range totals {
-			if !within(v.Number, of, sameValue) {
-				drop += fmt.Sprintf("%dd;", v.Line)
-			}
+	var commands []string
+	for left := totals; len(left) > 0 && len(commands) < 4; {
+		alike := func(v Value) bool { return within(v.Number, left[0].Number, sameValue) }
+		var drop []string
+		for _, v := range slices.DeleteFunc(slices.Clone(totals), alike) {
+			drop = append(drop, fmt.Sprintf("%dd", v.Line))
 		}
-		for _, v := range left {
-			if !within(v.Number, of, sameValue) {
-				others = append(others, v)
-			}
-		}
-		commands = append(commands, fmt.Sprintf("sed '%s' LOG > %d.log", strings.TrimSuffix(drop, ";"), len(commands)+1))
-		left = others
+		commands = append(commands, fmt.Sprintf("sed '%s' LOG > %d.log", strings.Join(drop, ";"), len(commands)+1))
+		left = slices.DeleteFunc(slices.Clone(left), alike)
 	}
 	return strings.Join(commands, ", ")
 }
