@@ -19,6 +19,16 @@ func spaced(data []byte) []byte {
 	if bytes.ContainsAny(data, "\t;|\"") {
 		return data
 	}
+	for rest := data; len(rest) > 0; { // most tables have commas, and are not split into lines
+		var line []byte
+		line, rest, _ = bytes.Cut(rest, []byte{'\n'})
+		if text := bytes.TrimSpace(line); len(text) > 0 && text[0] != '#' {
+			if bytes.ContainsRune(text, ',') {
+				return data
+			}
+			break
+		}
+	}
 	lines := bytes.Split(data, []byte{'\n'})
 	names := -1 // the line with the names: the last comment before the first row, or else the first line
 	var rows []int
