@@ -83,6 +83,8 @@ func TestRowsThatAreNotRuns(t *testing.T) {
 		{"sacct", "w|x|State\n1|100|COMPLETED\n2|3|FAILED\n4|50|TIMEOUT\n2|190|COMPLETED\n8|1|CANCELLED by 1001\n", "throughput 100; throughput 190", "left out 3 rows (lines 3–4, 6): the runs failed or have not finished"},
 		{"unfinished", "w,x,status\n1,100,done\n2,9,running\n", "throughput 100", "left out 1 row (lines 3)"},
 		{"exit codes", "w,x,ExitCode\n1,100,0:0\n2,120,1:0\n2,130,0:9\n2,190,0\n", "throughput 100; throughput 190", "left out 2 rows (lines 3–4)"},
+		{"failures", "w,x,fail\n1,100,0\n2,120,2\n2,190,0\n", "throughput 100; throughput 190", "left out 1 row (lines 3)"},
+		{"failed", "w,x,failed\n1,100,false\n2,120,True\n2,190,no\n", "throughput 100; throughput 190", "left out 1 row (lines 3)"},
 		{"success", "w,x,success\n1,100,true\n2,120,False\n2,190,TRUE\n", "throughput 100; throughput 190", "left out 1 row (lines 3)"},
 		{"a word in a note", "w,x,note\n1,100,\n2,0,OOM\n2,190,ok\n", "throughput 100; throughput 190", "left out 1 row (lines 3)"},
 		{"in place of the number", "w,x\n1,100\n2,OOM\n2,190\n", "throughput 100; throughput 190", "left out 1 row (lines 3)"},

@@ -50,7 +50,7 @@ func (s *survey) marked(row []string, line int) (m mark) {
 			s.summed = append(s.summed, surveyed{line: line})
 		case word != "":
 			return word
-		case !s.epochs && failed(s.header[i], cell) && !s.labelAt[i]:
+		case !s.epochs && !s.labelAt[i] && (failed(s.header[i], cell) || !s.loads && failures(s.header[i], cell)):
 			m = ofFailed
 		case jobStep.MatchString(cell):
 			return ofStep
@@ -64,6 +64,7 @@ var (
 	unfinished  = regexp.MustCompile(`(?i)^(?:running|pending|requeued|suspended|in[ _]progress)$`)
 	stateName   = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:state|status|outcome)$`)
 	exitName    = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:exit|return)[ _-]?(?:code|status)$`)
+	failName    = regexp.MustCompile(`(?i)^\s*(?:fail(?:ed|s|ures?)?|crash(?:ed|es)?)\s*$`)
 	successName = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:success|succeeded|successful|completed|ok|passed)$`)
 	jobStep     = regexp.MustCompile(`^\d+(?:[_+]\d+)?\.(?:batch|extern|interactive)$`)
 )
@@ -80,6 +81,12 @@ func failed(column, cell string) bool {
 		return strings.EqualFold(cell, "false") || strings.EqualFold(cell, "no") || cell == "0"
 	}
 	return failedWord.MatchString(cell) || stateName.MatchString(column) && unfinished.MatchString(cell)
+}
+
+// failures reports whether a column counts failures of the run of its row, or says that there was one.
+func failures(column, cell string) bool {
+	n, number := parsed(cell)
+	return failName.MatchString(column) && (number && n > 0 || strings.EqualFold(cell, "true") || strings.EqualFold(cell, "yes"))
 }
 
 // tolerance is the largest relative difference between a total and the sum of its rounded parts.
