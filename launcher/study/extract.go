@@ -69,17 +69,25 @@ func (p Pattern) wrong() string {
 	return ""
 }
 
-// Timeless returns a warning if the study has a target accuracy but its pattern does not
-// read at which time an accuracy was reached.
+// Timeless returns a warning if the study has a target that its pattern of that name cannot time: an accuracy without
+// the time of its evaluation, or a loss, which a pattern reads as a figure of the whole run.
 func (s *Study) Timeless(plan *Plan) Problems {
 	for i, q := range s.Command.Patterns {
 		asked := slices.ContainsFunc(plan.Points, func(p Planned) bool {
-			return p.Point.Workload.Trains() && slices.ContainsFunc(p.Point.Workload.Train.Targets, func(t measure.Target) bool { return t.Of == measure.OfAccuracy })
+			return p.Point.Workload.Trains() && slices.ContainsFunc(p.Point.Workload.Train.Targets, func(t measure.Target) bool { return t.Of == q.Name })
 		})
-		if re, err := regexp.Compile(q.Pattern); q.Name == "accuracy" && asked && err == nil && re.SubexpIndex("elapsed") < 0 {
+		re, err := regexp.Compile(q.Pattern)
+		message := ""
+		switch {
+		case !asked || err != nil:
+		case q.Name == measure.OfAccuracy && re.SubexpIndex("elapsed") < 0:
+			message = "it has no group (?P<elapsed>…), the seconds since training began, so no time to workload.targets will be known"
+		case q.Name == measure.OfLoss || q.Name == measure.OfPerplexity:
+			message = fmt.Sprintf("it reads one %s of the whole run, so no time to workload.targets will be known; a known log format (command.extract) or scalebench.evaluate() reports evaluations", q.Name)
+		}
+		if message != "" {
 			path := fmt.Sprintf("extract[%d].pattern", i)
-			return Problems{{File: s.File, Line: s.lines[path], Path: path,
-				Message: "it has no group (?P<elapsed>…), the seconds since training began, so no time to workload.targets will be known"}}
+			return Problems{{File: s.File, Line: s.lines[path], Path: path, Message: message}}
 		}
 	}
 	return nil

@@ -151,6 +151,8 @@ func TestTimeless(t *testing.T) {
 		{"accuracy", `acc (?P<value>\S+) at (?P<elapsed>\S+)`, asked, false},
 		{"accuracy", `acc (?P<value>\S+)`, "", false},
 		{"wait", `wait (?P<value>\S+)`, asked, false},
+		{"loss", `loss (?P<value>\S+)`, "targets = [\"loss=2\"]\n", true},
+		{"loss", `loss (?P<value>\S+)`, asked, false},
 	} {
 		s := study(c.name, c.pattern, c.targets)
 		got := s.Timeless(plan(t, s, DefaultSite()))

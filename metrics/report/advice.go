@@ -35,9 +35,7 @@ func Advice(a *advice.Advice, all bool) *table.Table {
 	if a.Base != nil {
 		t.Notes = append(t.Notes, "Base: "+baseText(a.Base)+"."+brackets(t, a.Confidence))
 	}
-	if a.OnlyFigure {
-		t.Notes = append(t.Notes, "Compared by "+a.Measure+", the runs' only figure with a better direction; -m names another.")
-	}
+	t.Notes = append(t.Notes, onlyFigure(a)...)
 	t.Notes = append(t.Notes, dashes(t)...)
 	if a.Clock() == advice.Job {
 		t.Notes = append(t.Notes, "Times are on the training clock, as in scaling; the choice is by the times with initialisation, which count from the start of the processes.")
@@ -55,6 +53,14 @@ func Advice(a *advice.Advice, all bool) *table.Table {
 		t.Notes = append(t.Notes, number.Count(left, "more candidate")+" with -v, and in CSV and JSON.")
 	}
 	return t
+}
+
+// onlyFigure returns a note that says by what the runs are compared if the user did not.
+func onlyFigure(a *advice.Advice) []string {
+	if !a.OnlyFigure {
+		return nil
+	}
+	return []string{"Compared by " + a.Measure + ", the runs' only figure with a better direction; -m names another."}
 }
 
 // An adviceColumn is a column of the table of candidates, with the function that fills its cells.

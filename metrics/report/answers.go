@@ -42,6 +42,7 @@ func Answers(curves []scaling.Curve, list []*advice.Advice, wish advice.Options)
 		if text := brackets(t, list[0].Confidence); text != "" {
 			t.Notes = append(t.Notes, strings.TrimSpace(text))
 		}
+		t.Notes = append(t.Notes, onlyFigure(list[0])...)
 	}
 	t.Notes = append(t.Notes, dashes(t)...)
 	t.Notes = append(t.Notes, clockNotes(list)...)
@@ -117,7 +118,7 @@ func Best(list []*advice.Advice, wish advice.Options) string {
 			}
 			text += " " + string(a.Clock())
 		} else if a.Figure != nil {
-			text = a.Measure + " " + figureText(a.Figure, number.Significant, a.Figure.Low == nil).(string) + " " + a.Unit()
+			text = strings.TrimSpace(a.Measure + " " + figureText(a.Figure, number.Significant, a.Figure.Low == nil).(string) + " " + a.Unit())
 		} else if a.Throughput != nil {
 			text = figureText(a.Throughput, number.Significant, a.Throughput.Low == nil).(string) + " " + measure.RateUnit(a.Sample)
 		}
