@@ -14,7 +14,7 @@ import (
 // Of studies on a stable machine, in blocks or shuffled, with 6 or more runs at each count, at most 5 % have an answer
 // with a warning, or with a doubt about the data: that more runs or counts are needed is none.
 func TestSoundStudiesAreSilent(t *testing.T) {
-	studies := 500
+	studies := 200
 	if testing.Short() {
 		studies = 40
 	}
