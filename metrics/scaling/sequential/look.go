@@ -40,6 +40,8 @@ type Look struct {
 	// Caveat is the reason why the answer stays provisional although no other count may be better.
 	// More runs do not remove it. "" without such a reason.
 	Caveat string
+
+	scatter float64 // relative standard deviation of the throughput of runs; 0: unknown
 }
 
 // Options returns the options with which the curves for Look must be made.
@@ -76,10 +78,10 @@ func (q Question) Look(c scaling.Curve, obs []scaling.Observation, closed map[in
 		l.open(l.Advice, 1-q.Design.Confidence)
 		l.compareWithBase(q.Wish)
 	}
-	scatter := Scatter([]scaling.Curve{c})
-	l.Futile = q.futile(l, scatter)
+	l.scatter = Scatter([]scaling.Curve{c})
+	l.Futile = q.futile(l)
 	if l.Decided {
-		l.Tie = q.tie(l, scatter)
+		l.Tie = q.tie(l, l.scatter)
 	}
 	return l, nil
 }

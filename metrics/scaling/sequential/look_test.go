@@ -149,6 +149,9 @@ func TestFutile(t *testing.T) {
 		if l.Decided || l.Futile != test.want {
 			t.Errorf("%g s after %d runs: futile %v, decided %v, open %v", test.deadline, test.runs, l.Futile, l.Decided, l.Open)
 		}
+		if _, _, ok := q.Probable(l); test.want && test.deadline != 1000.0/190.5 && !ok {
+			t.Errorf("%g s after %d runs: no number of runs would probably decide", test.deadline, test.runs)
+		}
 		if b, _ := q.Next(l, -1); (b == nil) != test.want {
 			t.Errorf("%g s after %d runs: %+v", test.deadline, test.runs, b)
 		}

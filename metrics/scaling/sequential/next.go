@@ -122,12 +122,15 @@ func (q Question) chance(l *Look, runs int) *float64 {
 	if l.Advice == nil || len(l.Advice.Unproven) > 0 {
 		return nil
 	}
-	return q.guess(l, runs, 0)
+	return q.guess(l, runs)
 }
 
-// guess is like chance. With a limit, it takes the distance of counts that have too few runs for an
-// interval from their scatter, the relative standard deviation of runs; 0: unknown.
-func (q Question) guess(l *Look, runs int, scatter float64) *float64 {
+// guess is like chance. With a limit, it also includes counts that have too few runs for an interval:
+// it takes their distance from the scatter of all runs.
+func (q Question) guess(l *Look, runs int) *float64 {
+	if !l.Advice.Limited() && len(l.Advice.Unproven) > 0 {
+		return nil
+	}
 	all, known := 1.0, false
 	settle := func(n int, p float64) bool {
 		grown := float64(runs) / float64(n)
@@ -141,9 +144,9 @@ func (q Question) guess(l *Look, runs int, scatter float64) *float64 {
 		for _, c := range l.Advice.Candidates {
 			n := l.Runs[c.Workers]
 			p := cmp.Or(c.Keeps, c.KeepsOn)
-			if away := q.away(&c); p == nil && scatter > 0 && n > 0 && !math.IsInf(away, 1) {
+			if away := q.away(&c); p == nil && l.scatter > 0 && n > 0 && !math.IsInf(away, 1) {
 				// The median of n normal runs has a standard deviation of √(π/2n) times theirs.
-				p = new(distuv.UnitNormal.CDF(-away / scatter / math.Sqrt(math.Pi/2/float64(n))))
+				p = new(distuv.UnitNormal.CDF(-away / l.scatter / math.Sqrt(math.Pi/2/float64(n))))
 			}
 			if p != nil && slices.Contains(l.Open, c.Workers) {
 				settle(n, *p)
@@ -175,7 +178,7 @@ func settles(away, grown, level float64) float64 {
 
 // futile reports whether a question with limits would probably still be open after the maximum
 // number of runs, because a count is too close to a limit.
-func (q Question) futile(l *Look, scatter float64) bool {
+func (q Question) futile(l *Look) bool {
 	if l.Decided || l.Advice == nil || !l.Advice.Limited() {
 		return false
 	}
@@ -189,7 +192,7 @@ func (q Question) futile(l *Look, scatter float64) bool {
 	}) {
 		return false
 	}
-	p := q.guess(l, q.Design.most(), scatter)
+	p := q.guess(l, q.Design.most())
 	return p != nil && *p < hopeless
 }
 
@@ -211,8 +214,11 @@ func (q Question) away(c *advice.Candidate) float64 {
 // question is decided with a probability above 1/2. ok is false if not even ten times the
 // design's maximum suffices.
 func (q Question) Probable(l *Look) (runs int, hours float64, ok bool) {
+	if l.Advice == nil {
+		return 0, 0, false
+	}
 	for n := q.Design.most(); n <= 10*q.Design.most(); n++ {
-		p := q.chance(l, n)
+		p := q.guess(l, n)
 		if p == nil || *p < 0.5 {
 			continue
 		}
