@@ -24,7 +24,12 @@ type News struct {
 // Message returns the message.
 func (n News) Message() Message {
 	good := map[string]bool{}
-	for _, a := range n.Attempts { // each has ended
+	unread := 0
+	for _, a := range n.Attempts { // each has ended, or cannot be read
+		if a.Unreadable != nil {
+			unread++
+			continue
+		}
 		run := runOf(a)
 		good[run] = good[run] || a.Verdict.Status.Good()
 	}
@@ -39,6 +44,9 @@ func (n News) Message() Message {
 	if first := failure(last(n.Attempts, good)); first != nil {
 		lines = append(lines, "First failure: "+failureText(first))
 	}
+	if unread > 0 {
+		lines = append(lines, number.Are(unread, "run folder")+" unreadable; `scalebench status` says why.")
+	}
 	lines = append(lines, "Cost so far, failed runs included: "+n.Spent+".")
 	if n.Report != "" {
 		lines = append(lines, "Report: "+n.Report)
@@ -50,7 +58,7 @@ func (n News) Message() Message {
 func last(attempts []*launcher.Attempt, good map[string]bool) []*launcher.Attempt {
 	at := map[string]*launcher.Attempt{}
 	for _, a := range attempts {
-		if run := runOf(a); !good[run] && (at[run] == nil || a.Number > at[run].Number) {
+		if run := runOf(a); a.Unreadable == nil && !good[run] && (at[run] == nil || a.Number > at[run].Number) {
 			at[run] = a
 		}
 	}

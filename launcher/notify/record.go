@@ -32,7 +32,8 @@ type record struct {
 	Warned      bool    `json:"failure_since"` // a failure has been reported since then
 }
 
-// counts describe the attempts at a study's runs.
+// counts describe the attempts at a study's runs. An attempt whose folder cannot be read has ended as far as anybody
+// can tell.
 type counts struct {
 	attempts, failed, underway int
 	newest, newestFailed       float64 // when the newest attempts were created; 0 if there are none
@@ -43,6 +44,7 @@ func count(attempts []*launcher.Attempt) (c counts) {
 		c.attempts++
 		c.newest = max(c.newest, a.Record.CreatedUnix)
 		switch {
+		case a.Unreadable != nil:
 		case a.Verdict == nil:
 			c.underway++
 		case failed(a):

@@ -193,6 +193,22 @@ func TestNewFailure(t *testing.T) {
 	}
 }
 
+// A run folder that cannot be read does not hold up the message of the end.
+func TestUnreadableFolder(t *testing.T) {
+	s := newScene(t)
+	s.end(s.attempt(0, 1), metrics.Done)
+	if err := os.WriteFile(s.attempt(1, 1).Run.Attempt(), []byte("{"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	by := s.sender()
+	s.attend(by)
+	s.deliver(by, true)
+	s.want("s ended, 1 of 1 run good")
+	if text, err := os.ReadFile(s.out); err != nil || !strings.Contains(string(text), "\n1 run folder is unreadable; ") {
+		t.Errorf("%s (%v)", text, err)
+	}
+}
+
 // A subject is one argument in one line, whatever it contains.
 func TestHostileSubjects(t *testing.T) {
 	dir := t.TempDir()
