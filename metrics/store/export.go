@@ -42,6 +42,7 @@ const factsAtOnce = 1000
 // EachFacts calls each with the facts of the listed runs, in their order.
 func (s *Store) EachFacts(ctx context.Context, rows []RunRow, each func(*RunFacts) error) error {
 	for list := range slices.Chunk(rows, factsAtOnce) {
+		list = slices.Clone(list) // so that no parameters stay in memory
 		if err := s.Describe(ctx, list); err != nil {
 			return err
 		}

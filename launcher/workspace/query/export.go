@@ -10,7 +10,6 @@ import (
 	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/export"
 	"github.com/scalebench/scalebench/metrics/number"
-	"github.com/scalebench/scalebench/metrics/report"
 	"github.com/scalebench/scalebench/metrics/store"
 )
 
@@ -41,7 +40,7 @@ func (r *Reader) source(ctx context.Context, db *store.Store, filter store.Filte
 		}
 		filter.Study, run = d.Run.Study, d.Run.ID
 	}
-	rows, err := db.Runs(ctx, filter, report.RunMeasures...)
+	rows, err := db.Runs(ctx, filter)
 	if err != nil {
 		return nil, workspace.StoreError(err)
 	}
