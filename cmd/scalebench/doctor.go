@@ -1,20 +1,15 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/cluster"
-	"github.com/scalebench/scalebench/metrics/export"
-	"github.com/scalebench/scalebench/metrics/number"
-	"github.com/scalebench/scalebench/metrics/table"
+	"github.com/scalebench/scalebench/launcher/workspace/query"
 )
 
 type doctorOptions struct {
@@ -63,7 +58,7 @@ func runDoctor(ctx context.Context, s *session, o doctorOptions) error {
 		return ctx.Err()
 	}
 	if gone, ok := errors.AsType[launcher.Unreachable](err); ok {
-		f := cluster.Finding{Check: "scheduler", Verdict: cluster.Fail, Found: lastLine(gone.Error()), Advice: "run this on a login node of the cluster, while Slurm answers"}
+		f := cluster.Finding{Check: "scheduler", Verdict: cluster.Fail, Found: query.LastLine(gone.Error()), Advice: "run this on a login node of the cluster, while Slurm answers"}
 		if !d.HasSite() {
 			// No cluster was requested.
 			f.Verdict, f.Advice = cluster.NotTested, "on a login node of a cluster, give the site file: --site FILE (scalebench site init writes one)"
@@ -76,46 +71,13 @@ func runDoctor(ctx context.Context, s *session, o doctorOptions) error {
 		}
 		findings = append(findings, f)
 	}
-	t := &table.Table{Columns: []table.Column{{Key: "check"}, {Key: "subject"}, {Key: "result"}, {Key: "found"}, {Key: "advice", Data: true}}}
-	rows := findings
-	if s.forPeople() && !s.verbose {
-		rows = cluster.Folded(findings)
-	}
-	for _, f := range rows {
-		t.Add(f.Check, table.NonZero(f.Subject), string(f.Verdict), f.Found, table.NonZero(f.Advice))
-	}
-	t.Notes = cluster.Advice(findings) // a column would be wider than any terminal
 	failed := cluster.Count(findings, cluster.Fail)
-	if failed == 0 && err == nil {
-		t.Notes = append(t.Notes, fmt.Sprintf("%s, none failed; %d with a warning, %d not tested; -v lists all", number.Count(len(findings), "check"),
-			cluster.Count(findings, cluster.Warn), cluster.Count(findings, cluster.NotTested)))
-	}
-	if err := errors.Join(err, s.print(t), s.saveChecks(o.junit, "doctor", checksOf(findings))); err != nil {
+	t := query.Findings(findings, s.forPeople() && !s.verbose, failed == 0 && err == nil)
+	if err := errors.Join(err, s.print(t), s.saveChecks(o.junit, "doctor", query.FindingChecks(findings))); err != nil {
 		return err
 	}
 	if failed > 0 {
 		return &checksFailedError{failed, len(findings)}
 	}
 	return nil
-}
-
-// lastLine returns the last line of a command's output; earlier lines say what it tried.
-func lastLine(text string) string {
-	text = strings.TrimSpace(text)
-	return text[strings.LastIndexByte(text, '\n')+1:]
-}
-
-// checksOf returns the findings as test cases.
-func checksOf(findings []cluster.Finding) (list []export.Check) {
-	for _, f := range findings {
-		c := export.Check{Class: f.Check, Name: cmp.Or(f.Subject, f.Check), Output: fmt.Sprintf("%s: %s", f.Verdict, f.Found)}
-		switch f.Verdict {
-		case cluster.Fail:
-			c.Failure = strings.TrimSpace(f.Found + "\n" + f.Advice)
-		case cluster.NotTested:
-			c.Skipped = cmp.Or(f.Found, "not tested")
-		}
-		list = append(list, c)
-	}
-	return list
 }

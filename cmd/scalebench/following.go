@@ -1,16 +1,12 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/study"
-	"github.com/scalebench/scalebench/launcher/worker"
 	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/launcher/workspace/query"
 	"github.com/scalebench/scalebench/metrics"
@@ -23,22 +19,15 @@ type watch struct {
 	s      *session
 	what   string
 	bar    *progress
-	total  int                   // number of runs to start or in progress
-	failed map[string]runFailure // runs without a good result, by name
-	again  string                // how to repeat failed runs
+	total  int                          // number of runs to start or in progress
+	failed map[string]workspace.Failure // runs without a good result, by name
+	again  string                       // how to repeat failed runs
 
 	tellFailure func() // called after the first failure
 }
 
-// A runFailure describes a run that ended without a good result.
-type runFailure struct {
-	status      metrics.Status
-	cause, hint string // "" if unknown
-	log         string // path of its log or folder
-}
-
 func newWatch(s *session, what, again string) *watch {
-	return &watch{s: s, what: what, bar: &progress{s: s}, failed: map[string]runFailure{}, again: again}
+	return &watch{s: s, what: what, bar: &progress{s: s}, failed: map[string]workspace.Failure{}, again: again}
 }
 
 // found shows the numbers of runs to start and in progress; Drive calls it.
@@ -91,17 +80,17 @@ func (w *watch) ended(state launcher.State) {
 	case state.Status == metrics.OutOfMemory && state.Point.ExhaustionIsResult():
 		line += "\n  this layout does not fit in memory: that is its result, and its other repeats are not run"
 	default:
-		f := runFailure{state.Status, state.Detail, worker.Hint(state.Status, state.Detail, state.Point.Lengths()), cmp.Or(state.Log(), state.Run.Path())}
+		f := workspace.FailureOf(state)
 		w.failed[run] = f
-		if w.tellFailure != nil && f.status != metrics.Cancelled {
+		if w.tellFailure != nil && f.Status != metrics.Cancelled {
 			w.tellFailure()
 			w.tellFailure = nil
 		}
-		if f.status != metrics.Cancelled { // the log of a cancelled run gives no reason
-			line += "\n  " + f.log
+		if f.Status != metrics.Cancelled { // the log of a cancelled run gives no reason
+			line += "\n  " + f.Log
 		}
-		if f.hint != "" {
-			line += "\n  " + f.hint
+		if f.Hint != "" {
+			line += "\n  " + f.Hint
 		}
 	}
 	w.bar.advance(1)
@@ -113,43 +102,15 @@ func (w *watch) verdict() error {
 	if len(w.failed) == 0 {
 		return nil
 	}
-	e := &runsFailedError{cancelled: w.cancelled(), total: max(w.total, len(w.failed)), hint: w.again}
+	e := &runsFailedError{cancelled: workspace.CountCancelled(w.failed), total: max(w.total, len(w.failed)), hint: w.again}
 	if e.failed = len(w.failed) - e.cancelled; e.failed > 0 {
 		e.hint = "`scalebench logs RUN` prints a run's log. " + w.again
-		if n, f := w.shared(); n > 1 {
-			e.cause, e.share = f.cause, n
-			e.hint = "A log: " + f.log + "\n" + strings.TrimSpace(f.hint+" "+w.again)
+		if n, f := workspace.CommonCause(w.failed); n > 1 {
+			e.cause, e.share = f.Cause, n
+			e.hint = "A log: " + f.Log + "\n" + strings.TrimSpace(f.Hint+" "+w.again)
 		}
 	}
 	return e
-}
-
-// shared returns how many failures have the most frequent cause, and one of these failures. Causes
-// that differ only in numbers count as one.
-func (w *watch) shared() (most int, of runFailure) {
-	count := map[string]int{}
-	for _, run := range slices.Sorted(maps.Keys(w.failed)) {
-		f := w.failed[run]
-		if f.cause == "" || f.status == metrics.Cancelled {
-			continue
-		}
-		cause := number.Masked(f.cause)
-		if count[cause]++; count[cause] > most {
-			most, of = count[cause], f
-		}
-	}
-	return most, of
-}
-
-// cancelled returns how many runs were cancelled.
-func (w *watch) cancelled() int {
-	n := 0
-	for _, f := range w.failed {
-		if f.status == metrics.Cancelled {
-			n++
-		}
-	}
-	return n
 }
 
 // verdictWith returns the verdict of a command that also fails with err. It returns

@@ -124,7 +124,7 @@ func submit(ctx context.Context, s *session, w *workspace.Work, choice launcher.
 	case len(submitted) == 0 && len(watch.failed) == 0 && !o.wait:
 		w.NoteNothingToSubmit(left)
 	}
-	if before := left.Cancelled - watch.cancelled(); before > 0 { // the verdict reports the others
+	if before := left.Cancelled - workspace.CountCancelled(watch.failed); before > 0 { // the verdict reports the others
 		s.note("left alone: %s; `scalebench retry %s` submits %s again", number.Count(before, "cancelled run"), w.Study.Name, number.Them(before))
 	}
 	if err := w.NoteOutdated(ctx); err != nil {
