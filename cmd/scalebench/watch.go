@@ -58,17 +58,8 @@ func (v *viewer) log(ctx context.Context) error {
 		if err := v.Look(ctx); err != nil {
 			return err
 		}
-		for _, state := range v.States() {
-			line := fmt.Sprintf("%s: %s", state.Record.ID, state.Status)
-			if state.Detail != "" {
-				line += ": " + state.Detail
-			}
-			if said[state.Run] != line {
-				said[state.Run] = line
-				if _, err := fmt.Fprintln(v.s.stdout, time.Now().Format("15:04:05"), clean.Line(line)); err != nil {
-					return err
-				}
-			}
+		if err := v.news(said); err != nil {
+			return err
 		}
 		switch {
 		case v.Trouble == nil:
@@ -97,6 +88,23 @@ func (v *viewer) log(ctx context.Context) error {
 		case <-time.After(tick):
 		}
 	}
+}
+
+// news prints a line for each state that differs from the one said before.
+func (v *viewer) news(said map[rundir.Folder]string) error {
+	for _, state := range v.States() {
+		line := fmt.Sprintf("%s: %s", state.Record.ID, state.Status)
+		if state.Detail != "" {
+			line += ": " + state.Detail
+		}
+		if said[state.Run] != line {
+			said[state.Run] = line
+			if _, err := fmt.Fprintln(v.s.stdout, time.Now().Format("15:04:05"), clean.Line(line)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // live redraws a table in place until q. Keys are read one by one without echo. The
