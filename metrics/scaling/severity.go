@@ -45,7 +45,7 @@ var severities = []struct {
 	{regexp.MustCompile(`\breports? a world size of `), Decisive},
 	{regexp.MustCompile(`^(?:worker_batch|global_batch|learning_rate|workers_per_node) differs between runs`), Decisive},
 	{regexp.MustCompile(` ran on whole nodes, .+ on nodes that other jobs may share `), Decisive},
-	{regexp.MustCompile(`^only rank \S+ states `), Decisive},
+	{regexp.MustCompile(`^only rank \S+ states |^each step has \d+ values of |^the step number of \S+ goes back `), Decisive},
 	{unread, Decisive},
 
 	{regexp.MustCompile(`^no base: |^no worker count has |^to count throughput in |^if they do the same work at each worker count|^.scalebench advise -m \S+ recommends by `), Baseless},
@@ -56,6 +56,8 @@ var severities = []struct {
 	{regexp.MustCompile(`^\w+ is stated by a log, not measured here|^losses are timed by |^in MLPerf's \S+, the accuracy is |^times count from the event file's first `), Remarkable},
 	{regexp.MustCompile(`^accuracy is from the tag |^rows differ in \w+: the coordinate |^LoadGen's (?:Server|SingleStream): |^wrk2 sends at a constant rate`), Remarkable},
 
+	// How a load generator measures, which is so for each of its runs.
+	{regexp.MustCompile(`^\S+'s loop is closed|^\S+'s latencies cover answered requests only`), Minor},
 	{regexp.MustCompile(`^runs do not record `), Minor},
 	{regexp.MustCompile(`^initialisation was not recorded`), Minor},
 	{regexp.MustCompile(`^the runs do not record whether scaling is weak or strong`), Minor},
@@ -84,7 +86,8 @@ var remedies = []struct {
 	{regexp.MustCompile(`: they did not train one model|\breports? a world size of `), "start the ranks as one training"},
 	{regexp.MustCompile(`differs between runs: `), "give it one value"},
 	{regexp.MustCompile(` on nodes that other jobs may share `), "use whole nodes for all"},
-	{regexp.MustCompile(`\bonly rank \S+ states `), "print it on all ranks"},
+	{regexp.MustCompile(`\bonly rank \S+ states |\beach step has \d+ values of `), "print it on all ranks, with their numbers"},
+	{regexp.MustCompile(`\bthe step number of \S+ goes back `), "split the log, or match one part"},
 }
 
 // Remedy returns how to remove the cause of a decisive warning; "" if unknown.
