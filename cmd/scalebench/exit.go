@@ -54,32 +54,6 @@ func usagef(format string, a ...any) error {
 	return &usageError{err: fmt.Errorf(format, a...)}
 }
 
-// runsFailedError reports that the command worked but some runs have no good result.
-type runsFailedError struct {
-	failed, cancelled, total int
-	cause                    string // most frequent cause, if more than one run failed for it
-	share                    int    // number of runs that failed for it
-	hint                     string
-}
-
-func (e *runsFailedError) Error() string {
-	of := number.Count(e.total, "run")
-	if e.failed == 0 && e.cancelled > 0 {
-		return fmt.Sprintf("%d of %s cancelled", e.cancelled, of)
-	}
-	text := fmt.Sprintf("%d of %s failed", e.failed, of)
-	if e.cancelled > 0 {
-		text += fmt.Sprintf(", %d cancelled", e.cancelled)
-	}
-	switch {
-	case e.cause == "":
-		return text
-	case e.share == e.failed:
-		return text + ", all for one reason: " + e.cause
-	}
-	return fmt.Sprintf("%s, %d for one reason: %s", text, e.share, e.cause)
-}
-
 // checksFailedError reports that doctor found problems to fix first.
 type checksFailedError struct{ failed, total int }
 
@@ -128,8 +102,7 @@ type panicError struct {
 
 func (e *panicError) Error() string { return fmt.Sprintf("this is a bug in scalebench: %v", e.value) }
 
-// unfit are errors about paths that the user can correct: the wrong kind of file, or
-// missing permission.
+// unfit are errors about paths that the user can correct.
 var unfit = []error{sharedfs.ErrNotRegular, sharedfs.ErrTooLarge, fs.ErrExist, fs.ErrPermission, syscall.EISDIR, syscall.ENOTDIR, syscall.ELOOP, syscall.EROFS}
 
 // crashed reports whether a command ended by a bug in scalebench.
@@ -143,7 +116,7 @@ func exitCode(err error) int {
 	var (
 		line      *cmdline.Error
 		usage     *usageError
-		failed    *runsFailedError
+		failed    *workspace.RunsFailed
 		partial   *workspace.PartialError
 		checks    *checksFailedError
 		worse     *worseError
@@ -185,7 +158,7 @@ func hintFor(err error) string {
 	var (
 		line      *cmdline.Error
 		usage     *usageError
-		failed    *runsFailedError
+		failed    *workspace.RunsFailed
 		partial   *workspace.PartialError
 		scheduler *schedulerError
 		bug       *panicError
@@ -208,7 +181,7 @@ func hintFor(err error) string {
 	case errors.As(err, &gone):
 		return "Nothing is lost; repeat the command later."
 	case errors.As(err, &failed):
-		return failed.hint
+		return failed.Hint
 	case errors.As(err, &partial):
 		return partial.Hint
 	}

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/scalebench/scalebench/launcher/workspace"
 )
 
 func TestExitCode(t *testing.T) {
@@ -22,13 +24,13 @@ func TestExitCode(t *testing.T) {
 		{guard(func() error { panic(context.Canceled) }), 1},
 		{usagef("no such study"), 2},
 		{fmt.Errorf("check: %w", usagef("no such study")), 2},
-		{&runsFailedError{failed: 1, total: 3}, 3},
+		{&workspace.RunsFailed{Failed: 1, Total: 3}, 3},
 		{&checksFailedError{failed: 1, total: 3}, 3},
 		{&schedulerError{err: errors.New("connection refused")}, 4},
 		{fmt.Errorf("submit: %w", &schedulerError{err: errors.New("connection refused")}), 4},
 		{fmt.Errorf("run: %w", context.Canceled), 130},
 		// If the cluster became unreachable, its exit code takes precedence over failed runs.
-		{errors.Join(&runsFailedError{failed: 1, total: 3}, &schedulerError{err: errors.New("gone")}), 4},
+		{errors.Join(&workspace.RunsFailed{Failed: 1, Total: 3}, &schedulerError{err: errors.New("gone")}), 4},
 	} {
 		if got := exitCode(test.err); got != test.want {
 			t.Errorf("exitCode(%v) = %d, want %d", test.err, got, test.want)
@@ -42,11 +44,11 @@ func TestReport(t *testing.T) {
 		want string
 	}{
 		{&usageError{err: errors.New("no base"), hint: "Run it first."}, "scalebench: no base\nRun it first.\n"},
-		{&runsFailedError{failed: 2, total: 5, hint: "See show RUN."}, "scalebench: 2 of 5 runs failed\nSee show RUN.\n"},
-		{&runsFailedError{cancelled: 5, total: 6, hint: "Retry."}, "scalebench: 5 of 6 runs cancelled\nRetry.\n"},
-		{&runsFailedError{failed: 5, total: 6, cause: "exit code 1", share: 5}, "scalebench: 5 of 6 runs failed, all for one reason: exit code 1\n"},
-		{&runsFailedError{failed: 5, cancelled: 1, total: 6, cause: "exit code 1", share: 3}, "scalebench: 5 of 6 runs failed, 1 cancelled, 3 for one reason: exit code 1\n"},
-		{&runsFailedError{failed: 1, cancelled: 2, total: 6}, "scalebench: 1 of 6 runs failed, 2 cancelled\n"},
+		{&workspace.RunsFailed{Failed: 2, Total: 5, Hint: "See show RUN."}, "scalebench: 2 of 5 runs failed\nSee show RUN.\n"},
+		{&workspace.RunsFailed{Cancelled: 5, Total: 6, Hint: "Retry."}, "scalebench: 5 of 6 runs cancelled\nRetry.\n"},
+		{&workspace.RunsFailed{Failed: 5, Total: 6, Cause: "exit code 1", Share: 5}, "scalebench: 5 of 6 runs failed, all for one reason: exit code 1\n"},
+		{&workspace.RunsFailed{Failed: 5, Cancelled: 1, Total: 6, Cause: "exit code 1", Share: 3}, "scalebench: 5 of 6 runs failed, 1 cancelled, 3 for one reason: exit code 1\n"},
+		{&workspace.RunsFailed{Failed: 1, Cancelled: 2, Total: 6}, "scalebench: 1 of 6 runs failed, 2 cancelled\n"},
 		{errors.New("first\nsecond \x1b[31m"), "scalebench: first\nsecond \\x1b[31m\n"},
 	} {
 		var b bytes.Buffer

@@ -102,12 +102,12 @@ func (w *watch) verdict() error {
 	if len(w.failed) == 0 {
 		return nil
 	}
-	e := &runsFailedError{cancelled: workspace.CountCancelled(w.failed), total: max(w.total, len(w.failed)), hint: w.again}
-	if e.failed = len(w.failed) - e.cancelled; e.failed > 0 {
-		e.hint = "`scalebench logs RUN` prints a run's log. " + w.again
+	e := &workspace.RunsFailed{Cancelled: workspace.CountCancelled(w.failed), Total: max(w.total, len(w.failed)), Hint: w.again}
+	if e.Failed = len(w.failed) - e.Cancelled; e.Failed > 0 {
+		e.Hint = "`scalebench logs RUN` prints a run's log. " + w.again
 		if n, f := workspace.CommonCause(w.failed); n > 1 {
-			e.cause, e.share = f.Cause, n
-			e.hint = "A log: " + f.Log + "\n" + strings.TrimSpace(f.Hint+" "+w.again)
+			e.Cause, e.Share = f.Cause, n
+			e.Hint = "A log: " + f.Log + "\n" + strings.TrimSpace(f.Hint+" "+w.again)
 		}
 	}
 	return e

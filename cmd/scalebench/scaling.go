@@ -38,11 +38,10 @@ func runScaling(ctx context.Context, s *session, o curveOptions) error {
 	if err != nil {
 		return err
 	}
-	if o.Measure == "" && a.Kind.Trains && s.format != table.FormatJSON && s.format != table.FormatCSV {
-		if o.Measure = a.Instead(); o.Measure != "" {
-			s.note("The runs state no throughput and no time to a target; this is their %s.", o.Measure)
-			return runScaling(ctx, s, o)
-		}
+	if instead := a.Instead(); o.Measure == "" && instead != "" && s.forPeople() {
+		s.note("The runs state no throughput and no time to a target; this is their %s.", instead)
+		o.Measure = instead
+		return runScaling(ctx, s, o)
 	}
 	switch {
 	case o.Measure != "":

@@ -369,9 +369,12 @@ func OwnFigure(obs []Observation) (only *measure.Measure) {
 	return only
 }
 
-// Instead returns the name of the measure that compares runs without a rate and a target: their own figure or, if all
+// Instead returns the name of the measure that compares trainings without a rate and a target: their own figure or, if all
 // were imported, the times of whole trainings that they state. It returns "" if there is none, or if one is not needed.
 func (a *Answer) Instead() string {
+	if !a.Kind.Trains {
+		return ""
+	}
 	imported := true
 	for i := range a.Observations {
 		o := &a.Observations[i]
