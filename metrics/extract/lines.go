@@ -223,7 +223,7 @@ func unreadable(text string) string {
 	switch {
 	case decimal.MatchString(text):
 		return fmt.Sprintf("%s is larger than %g, the limit", clip(text), largestNumber)
-	case strings.ContainsAny(text, ",'_") && strings.ContainsAny(text, "0123456789"):
+	case (strings.ContainsAny(text, ",'_") || strings.Count(text, ".") > 1) && strings.ContainsAny(text, "0123456789"):
 		return clip(text) + " is not a finite number; write it with a decimal point and without separators"
 	}
 	return clip(text) + " is not a finite number"

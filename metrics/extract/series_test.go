@@ -62,6 +62,7 @@ func TestSeriesAndSurroundings(t *testing.T) {
 		{of("train_seconds", `(?P<value>\S+)elapsed`, "s", ""), "1.00user 0:01.23elapsed\n", 1, 1.23, ""},
 		{rate, "step 1: 100 img/s (x8 = 800)\n", 8, 0, "for each device ((x8 =)"},
 		{rate, "0: step 1: 100 img/s\n1: step 1: 100 img/s\n", 2, 100, "only rank 0 is read"}, // both state it
+		{of("tokens_per_second", `satz: (?P<value>\S+)`, "tokens/s", ""), "Durchsatz: 1.234.567 tok/s\n", 1, 0, "write it with a decimal point and without separators"},
 		{took, "took PT1H2M3S\n", 1, 3723, ""},
 		{took, "took 1w2d\n", 1, 777600, ""}, // 9 days
 		{took, "took 1h:02m\n", 1, 3720, ""},
