@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scalebench/scalebench/launcher/workspace/query"
 	"github.com/scalebench/scalebench/slurm/slurmtest"
 )
 
@@ -68,7 +69,7 @@ func TestFrameworksOnSlurm(t *testing.T) {
 			b := &bench{t, b.dir, b.env}
 			python, err := interpreter(r.family)
 			if err != nil {
-				rows[r.name()] = r.row("untested: "+lastLine(err.Error()), "–")
+				rows[r.name()] = r.row("untested: "+query.LastLine(err.Error()), "–")
 				t.Fatal(err)
 			}
 			rows[r.name()] = r.row("–", "failed") // remains if try fails the test
