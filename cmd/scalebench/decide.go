@@ -193,8 +193,10 @@ func (s *session) printOutcome(o *decide.Outcome, looks []metrics.Look) error {
 				return err
 			}
 		}
-		if o.Scatter != "" {
-			fmt.Fprintln(s.stdout, s.sentences(o.Scatter))
+		for _, text := range []string{o.Scatter, o.Savings} {
+			if text != "" {
+				fmt.Fprintln(s.stdout, s.sentences(text))
+			}
 		}
 		if len(looks) > 0 {
 			fmt.Fprintln(s.stdout)

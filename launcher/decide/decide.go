@@ -68,6 +68,7 @@ type Outcome struct {
 	Stopped string // why no more runs are made for undecided questions; "" if all are decided, or jobs are still in progress
 	Next    *study.Plan
 	Scatter string // how much runs of a point differ, and whether nodes, jobs or days do; "" if unknown
+	Savings string // how many runs were not made, and why; "" if all were
 }
 
 // Answers returns a sentence for each series.
@@ -313,7 +314,7 @@ func (s *Study) Look(ctx context.Context) (*Outcome, error) {
 // outcome decides from the views whether all questions are decided, and chooses what to measure
 // next. spent are the node-hours used so far.
 func (s *Study) outcome(views []View, done map[Run]bool, spent float64) *ahead {
-	o := &ahead{Outcome: Outcome{Views: views, Decided: true}}
+	o := &ahead{Outcome: Outcome{Views: views, Decided: true, Savings: s.savings(views, done)}}
 	left := -1.0
 	if s.NodeHours > 0 {
 		left = max(0, s.NodeHours-spent)

@@ -154,6 +154,10 @@ func TestRunUntilDecided(t *testing.T) {
 	if got := o.Views[0].Sentence(); !strings.HasPrefix(got, "Decided. Use 4 workers") {
 		t.Errorf("%s", got)
 	}
+	// 2 + 4 + 4 runs of three points, which could have 12 each.
+	if want := "10 of at most 36 runs were made. Fewest with workers = 1, which can hardly change the answer."; o.Savings != want {
+		t.Errorf("%q, want %q", o.Savings, want)
+	}
 	// 2 workers for an hour, twice: 4 node-hours, and 4 workers twice: 8.
 	if want := []string{"4 more runs of 2, 4 workers, 12.0 node-hours"}; !slices.Equal(l.told, want) {
 		t.Errorf("%q", l.told)
