@@ -56,7 +56,7 @@ func (r *Results) hours(points []string) func(int) float64 {
 	hours, runs := map[string]float64{}, map[string]float64{}
 	for i := range r.Observations {
 		o := &r.Observations[i]
-		hours[o.Point] += nodeHours(o)
+		hours[o.Point] += NodeHours(o)
 		runs[o.Point]++
 	}
 	each := 0.0

@@ -59,7 +59,7 @@ func (s *Study) views(r *Results) ([]View, error) {
 				if !slices.Contains(v.Points[p.Workers], o.Point) {
 					v.Points[p.Workers] = append(v.Points[p.Workers], o.Point)
 				}
-				h := nodeHours(o)
+				h := NodeHours(o)
 				hours[p.Workers] += h
 				runs[p.Workers]++
 			}
@@ -93,8 +93,8 @@ func (s *Study) closed(points map[int][]string) map[int]bool {
 	return closed
 }
 
-// nodeHours returns the node-hours of a run: from the time of its job, or else from its own time.
-func nodeHours(o *scaling.Observation) float64 {
+// NodeHours returns the node-hours of a run: from the time of its job, or else from its own time.
+func NodeHours(o *scaling.Observation) float64 {
 	value := func(name string) float64 {
 		if x := o.Known(name); x != nil {
 			return *x
@@ -193,7 +193,7 @@ func (v *View) ahead() string {
 	}
 	text := fmt.Sprintf("%s of %s", number.Count(v.Batch.Runs, "more run"), workers)
 	if v.Batch.Hours > 0 {
-		text += ", " + nodeTime(v.Batch.Hours)
+		text += ", " + number.NodeHours(v.Batch.Hours)
 	}
 	if c := v.Batch.Chance; c != nil {
 		text += ", " + advice.Likely(*c) + " likely to decide"
@@ -208,7 +208,7 @@ func (v *View) aheadOfPoints() string {
 		text += " of " + number.Count(len(v.Points[n]), "point")
 	}
 	if v.Batch.Hours > 0 {
-		text += ", " + nodeTime(v.Batch.Hours)
+		text += ", " + number.NodeHours(v.Batch.Hours)
 	}
 	return text
 }
@@ -244,7 +244,7 @@ func (v *View) Sentence() string {
 		return text
 	}
 	if runs, hours, ok := v.question.Probable(v.Look); ok {
-		text += fmt.Sprintf(" %s, %s, would probably decide.", number.Count(runs, "more run"), nodeTime(hours))
+		text += fmt.Sprintf(" %s, %s, would probably decide.", number.Count(runs, "more run"), number.NodeHours(hours))
 	}
 	return text
 }
@@ -255,12 +255,4 @@ func (v *View) nextSentence() string {
 		return " Next: " + v.ahead() + "."
 	}
 	return " Stopped by " + v.Stopped + "."
-}
-
-// nodeTime formats node-hours; less than 0.01 is formatted in node-seconds.
-func nodeTime(hours float64) string {
-	if hours < 0.01 {
-		return number.Significant(3600*hours) + " node-seconds"
-	}
-	return number.Significant(hours) + " node-hours"
 }

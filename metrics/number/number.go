@@ -327,3 +327,11 @@ var numerals = regexp.MustCompile(`[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?`)
 // Masked returns a text with each number replaced by 0, so that texts that differ only in numbers
 // are equal.
 func Masked(text string) string { return numerals.ReplaceAllString(text, "0") }
+
+// NodeHours formats node-hours; less than 0.01 is in node-seconds.
+func NodeHours(hours float64) string {
+	if hours < 0.01 {
+		return Significant(3600*hours) + " node-seconds"
+	}
+	return Significant(hours) + " node-hours"
+}

@@ -175,11 +175,22 @@ func nextNotes(a *advice.Advice) []string {
 	if n.Queued > 0 {
 		text += " (" + number.Are(n.Queued, "run") + " queued or running already)"
 	}
-	text += ": " + n.Why + "."
+	lines := []string{text + ": " + n.Why + "."}
 	if n.Command != "" {
-		return []string{text, "`" + n.Command + "`"}
+		lines = append(lines, "`"+n.Command+"`")
 	}
-	return []string{text}
+	return append(lines, expected(n)...)
+}
+
+// expected returns a line with what the suggested runs take, and the chance that they decide.
+func expected(n *advice.Next) []string {
+	switch {
+	case n.NodeHours == nil:
+		return nil
+	case n.Chance == nil:
+		return []string{fmt.Sprintf("They take about %s; whether they decide cannot be said before each count has an interval.", number.NodeHours(*n.NodeHours))}
+	}
+	return []string{fmt.Sprintf("They take about %s and are %s likely to decide.", number.NodeHours(*n.NodeHours), advice.Likely(*n.Chance))}
 }
 
 // doubling reports whether repeated doubling of a measured worker count gives the number workers.

@@ -4,16 +4,19 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"regexp"
 	"slices"
 	"sort"
 	"strings"
 
+	"github.com/scalebench/scalebench/launcher/decide"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/launcher/world"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/advice"
+	"github.com/scalebench/scalebench/metrics/scaling/sequential"
 )
 
 // measuring builds the commands that measure more runs of a study. They use the same study file,
@@ -237,7 +240,31 @@ func (m *measuring) commands(ctx context.Context, list []*advice.Advice, a *Anal
 			keys = append(keys, "--oversubscribe")
 		}
 		a.Next.Command = m.command(a.Next.Runs, keys...)
+		expect(a, all, obs, curves[i])
 	}
+}
+
+// expect sets what the suggested runs of worker counts take, and the chance that they decide.
+func expect(a *advice.Advice, counts []int, obs []scaling.Observation, c scaling.Curve) {
+	of := scaling.ByRun(obs)
+	has, total, least := map[int]int{}, 0.0, math.MaxInt
+	for _, n := range counts {
+		hours := 0.0
+		for _, p := range c.Points {
+			for _, run := range p.Runs {
+				if o := of[run.ID]; o != nil && p.Workers == n {
+					has[n]++
+					hours += decide.NodeHours(o)
+				}
+			}
+		}
+		if has[n] == 0 || hours == 0 {
+			return
+		}
+		total += hours / float64(has[n]) * float64(a.Next.Runs)
+		least = min(least, has[n])
+	}
+	a.Next.NodeHours, a.Next.Chance = &total, sequential.Chance(a, has, least+a.Next.Runs)
 }
 
 // distinguishing returns KEY=VALUE arguments for the keys in which curve i differs from the other

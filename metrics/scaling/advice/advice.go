@@ -108,6 +108,10 @@ type Next struct {
 	Queued     int    `json:"queued"` // runs of these worker counts that are queued or running, and are not in Runs
 	Neighbours []int  `json:"beside"` // worker counts to measure again in the same blocks, for comparison; never null
 	Why        string `json:"why"`
+	// NodeHours are the node-hours that the runs take if they are like earlier ones, and Chance is the
+	// probability that they decide; null: unknown. Package advice leaves both empty.
+	NodeHours *float64 `json:"node_hours"`
+	Chance    *float64 `json:"chance"`
 	// AfterRepair reports that the runs help only once the cause of a warning is removed.
 	AfterRepair bool `json:"-"`
 	// Command is the command line that makes the measurement; "": unknown. Package advice leaves

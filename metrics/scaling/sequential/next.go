@@ -2,6 +2,7 @@ package sequential
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 
@@ -123,6 +124,16 @@ func (q Question) chance(l *Look, runs int) *float64 {
 		return nil
 	}
 	return q.guess(l, runs)
+}
+
+// Chance returns the probability that an answer becomes certain once its worker counts have the given number of runs;
+// nil: unknown. has are the present numbers of runs.
+func Chance(a *advice.Advice, has map[int]int, runs int) *float64 {
+	if a.Workers == nil {
+		return nil
+	}
+	q := Question{Design: Design{Confidence: a.Confidence}}
+	return q.chance(&Look{Advice: a, Runs: has, Open: slices.Collect(maps.Keys(has))}, runs)
 }
 
 // guess is like chance. With a limit, it also includes counts that have too few runs for an interval:
