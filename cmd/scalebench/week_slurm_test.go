@@ -101,7 +101,7 @@ func seen(ts *testscript.TestScript, neg bool, args []string) {
 	text = identity.ReplaceAllString(ownFolder.ReplaceAllString(text, "~"), "-HASH")
 	if !exact {
 		text = durations.ReplaceAllString(numbers.ReplaceAllString(text, "#"), "# s")
-		text = spaces.ReplaceAllString(text, "  ")
+		text = spaces.ReplaceAllString(strings.ReplaceAll(text, "# node-seconds", "# node-hours"), "  ")
 	}
 	// Slurm decides how far a job gets before it is cancelled.
 	text = strings.ReplaceAll(text, ", before it started", "")
