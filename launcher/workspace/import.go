@@ -9,6 +9,7 @@ import (
 	"io"
 	"iter"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -124,7 +125,9 @@ func DryRunImport(w *Workspace, o ImportOptions, files []string, done func(Impor
 // valid names.
 func Formats(file string, also ...string) string {
 	var names []string
-	if f, err := os.Open(file); err == nil {
+	if slices.Contains([]string{".csv", ".tsv", ".md"}, filepath.Ext(file)) {
+		names = also
+	} else if f, err := os.Open(file); err == nil {
 		defer f.Close()
 		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() { // not a pipe, which may never end
 			names = extract.Guess(f)

@@ -170,7 +170,7 @@ func (t *table) mapped(columns map[string]Column) {
 	case len(coordinatesOf(columns)) > 0:
 		l.fail(0, "%s describes the load of a service, but no column is mapped to one of its figures: %s", coordinatesOf(columns)[0], strings.Join(loadFigures, ", "))
 	case !hasFigure(columns):
-		l.fail(0, "no column is mapped to a figure; map one or more of %s, like throughput=img_s. The file has %s", strings.Join(TableFigures, ", "), t.names())
+		l.fail(0, "no column is mapped to a figure; map one or more, such as --map throughput=COLUMN, --map train_seconds=COLUMN or --map latency_p95=COLUMN (`scalebench import --help` lists the figures). The file has %s", t.names())
 	}
 }
 
