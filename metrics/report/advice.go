@@ -152,6 +152,9 @@ func rateColumn(a *advice.Advice) table.Column {
 
 func rateOf(c advice.Candidate) *advice.Estimate { return cmp.Or(c.Throughput, c.Figure) }
 
+// orNamed ends a note for those who can ask again.
+const orNamed = "; -m names another."
+
 // nextNotes returns lines that say what to measure next, and by which command.
 func nextNotes(a *advice.Advice) []string {
 	n := a.Next

@@ -60,6 +60,8 @@ func forReaders(t *table.Table) table.Text {
 	for i, note := range text.Notes {
 		if note == noInterval {
 			text.Notes[i] = number.Absent + ": no interval."
+		} else if before, found := strings.CutSuffix(note, orNamed); found {
+			text.Notes[i] = before + "."
 		}
 	}
 	return text
@@ -78,7 +80,11 @@ func (s *ReportedStudy) answer() Answer {
 // advisedOrBest returns the answer without doubts. advised reports whether it is the advice.
 func (s *ReportedStudy) advisedOrBest(best []string) (a Answer, advised bool) {
 	if s.Kind.Trains {
-		if len(best) > 0 && !trained(s.Curves) {
+		switch {
+		case len(best) == 0 || trained(s.Curves):
+		case len(s.Advised) > 0 && s.Advised[0].OnlyFigure:
+			return answer(s.Advised, s.Answered, s.Wish, best), true
+		default:
 			return Answer{Lead: best[0], Reasons: append(best[1:], "No run reports its steps or reaches a target, so there is no advice on the number of workers.")}, false
 		}
 		a := answer(s.Advised, s.Curves, s.Wish, bestMeasured(s.Curves))

@@ -11,6 +11,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/scaling/advice"
 )
 
 // curves returns curves with one run at each of 1, 2 and 4 workers.
@@ -71,6 +72,11 @@ func TestAnswerOfOwnFigures(t *testing.T) {
 		Reasons: []string{"No run reports its steps or reaches a target, so there is no advice on the number of workers."}}
 	if diff := cmp.Diff(want, s.answer()); diff != "" {
 		t.Error(diff)
+	}
+	// advise compares workers by the only figure, and the page says the same.
+	s.Advised = []*advice.Advice{{OnlyFigure: true, Reason: [2]string{"Use 1 worker."}}}
+	if got := s.answer(); got.Lead != "Use 1 worker." || len(got.Reasons) != 1 || got.Reasons[0] != want.Lead {
+		t.Errorf("%+v", got)
 	}
 	rate := curves(t, measure.Measure{Name: measure.Throughput}, 1)
 	if !trained(rate) || trained(list) {

@@ -50,9 +50,12 @@ func (r *Reader) reported(ctx context.Context, o Wish) (*report.ReportedStudy, *
 	}
 	if a.Kind.Advises != "" {
 		advised := a
-		if !a.Kind.Trains {
+		if !a.Kind.Trains || scaling.OwnFigure(a.Observations) != nil {
 			asked := o.Question
-			asked.Picture, asked.Measure = false, cmp.Or(o.Measure, a.Kind.Advises)
+			asked.Picture, asked.Measure = false, o.Measure
+			if !a.Kind.Trains {
+				asked.Measure = cmp.Or(o.Measure, a.Kind.Advises)
+			}
 			if advised, err = v.ask(ctx, asked); err != nil {
 				return nil, nil, err
 			}
