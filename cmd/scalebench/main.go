@@ -42,7 +42,7 @@ func spareMemory() {
 	}
 }
 
-// garbageRoom is how far any heap may grow before a collection, in bytes.
+// garbageRoom is the number of bytes by which even a small heap may grow before a collection.
 const garbageRoom = 64 << 20
 
 // garbage is an object that nothing refers to. It has a pointer, because small objects without one share a block.

@@ -54,7 +54,7 @@ func runNotify(ctx context.Context, s *session, study string, apart bool) error 
 	}
 	patience := time.Duration(0)
 	if apart {
-		patience = sharedfs.LeasePatience // nobody repeats this command, so be sure that the other one lives
+		patience = sharedfs.LeasePatience // this job runs once, so it waits until it knows whether the other command has died
 	}
 	var end *query.Ending
 	if attends, err := s.attend(ctx, w, patience); err != nil {

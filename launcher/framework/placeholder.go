@@ -228,5 +228,5 @@ func nearPlaceholders(name string, p study.Point) string {
 	if near := study.NearWords(name, names); len(near) > 0 {
 		return "; did you mean {" + strings.Join(near, "} or {") + "}?"
 	}
-	return ", as {" + strings.Join(names[:min(len(names), 8)], "}, {") + "} are (docs/frameworks.md lists all)."
+	return "; some are {" + strings.Join(names[:min(len(names), 8)], "}, {") + "} (docs/frameworks.md lists all)."
 }

@@ -21,9 +21,9 @@ const (
 // dotsFor returns the largest number of dots of a series in a figure of n series.
 func dotsFor(n int) int { return min(mostDots, max(leastDots, mostInAll/max(1, n))) }
 
-// thin leaves out single runs of a series that has too many, evenly. dots is the largest number of dots of a series. It chooses dots by position
-// and value, so that their density still shows the distribution, and keeps the extremes at each
-// position. It chooses lines by where they end.
+// thin leaves out single runs of a series that has too many, evenly; a series keeps at most the given number of dots.
+// It chooses dots by position and value, so that their density still shows the distribution, and keeps the extremes at
+// each position. It chooses lines by where they end.
 func (c *chart) thin(dots int) {
 	kept := map[int]bool{} // indices in c.marks
 	shown, runs := 0, c.runs

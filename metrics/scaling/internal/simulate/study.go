@@ -253,6 +253,14 @@ var sizes = []struct {
 	}},
 }
 
+// Sound returns the families of a stable machine with as many runs at each count, in blocks or shuffled: nothing in
+// them deserves a warning.
+func Sound() []Family {
+	return slices.DeleteFunc(Families(), func(f Family) bool {
+		return f.Machine != "even machine" || f.Sizes != "equal counts" || f.Order != Blocks && f.Order != Shuffled
+	})
+}
+
 // Families returns all combinations of machines, sizes and orders.
 func Families() []Family {
 	var list []Family
