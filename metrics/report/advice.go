@@ -173,7 +173,7 @@ func nextNotes(a *advice.Advice) []string {
 		for i, b := range n.Neighbours {
 			words[i] = fmt.Sprint(b)
 		}
-		text += ", with as many of " + strings.Join(words, " and ") + " to compare with"
+		text += ", with as many of " + number.List(words, "and") + " to compare with"
 	}
 	if n.Queued > 0 {
 		text += " (" + number.Are(n.Queued, "run") + " queued or running already)"
