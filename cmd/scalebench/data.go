@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,8 +10,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/scalebench/scalebench/launcher/native/bpe"
 	"github.com/scalebench/scalebench/launcher/native/dataset"
+	"github.com/scalebench/scalebench/launcher/trust"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/table"
 )
@@ -144,7 +145,7 @@ func runDataText(s *session, o dataTextOptions) error {
 }
 
 type dataTokensOptions struct {
-	from, dir, tokenizer string
+	from, dir, tokenizer, python string
 }
 
 func dataTokensCommand(s *session) *cli.Command {
@@ -154,20 +155,21 @@ func dataTokensCommand(s *session) *cli.Command {
 		Usage:     "encode a text with the tokenizer of a language model",
 		ArgsUsage: "TEXT DIR",
 		Description: "TEXT is a folder with train.txt and test.txt. Their tokens are written to DIR, for\n" +
-			"kind = \"tokens\" in [data]. The tokenizer must be a byte-level BPE, like GPT-2's and\n" +
-			"Llama 3's. Existing files are never overwritten.",
+			"kind = \"tokens\" in [data]. Python's package tokenizers encodes them. Existing files\n" +
+			"are never overwritten.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "tokenizer", Usage: "tokenizer.json `FILE` of Hugging Face's tokenizers", Required: true, Destination: &o.tokenizer},
+			&cli.StringFlag{Name: "python", Usage: "`INTERPRETER` that has the package tokenizers", Value: trust.DefaultPython, Destination: &o.python},
 		},
 		Action: func(c *cli.Context) error {
 			o.from, o.dir = c.Args().Get(0), c.Args().Get(1)
-			return runDataTokens(s, o)
+			return runDataTokens(c.Context, s, o)
 		},
 	}
 }
 
-func runDataTokens(s *session, o dataTokensOptions) error {
-	files, tokenizer, err := bpe.Write(o.dir, o.from, o.tokenizer)
+func runDataTokens(ctx context.Context, s *session, o dataTokensOptions) error {
+	files, vocabulary, err := dataset.WriteTokens(ctx, o.dir, o.from, o.tokenizer, o.python)
 	if err != nil {
 		return notMade(err)
 	}
@@ -176,7 +178,7 @@ func runDataTokens(s *session, o dataTokensOptions) error {
 		{Key: "tokens"},
 		{Key: "bytes", Show: number.Bytes},
 		{Key: "text_bytes_per_token", Head: "bytes of text a token"},
-	}, Notes: []string{fmt.Sprintf("The vocabulary has %d tokens: a model for it has vocabulary=%[1]d or more.", tokenizer.Vocabulary)}}
+	}, Notes: []string{fmt.Sprintf("The vocabulary has %d tokens: a model for it has vocabulary=%[1]d or more.", vocabulary)}}
 	for _, f := range files {
 		each := any(nil)
 		if f.Tokens > 0 {

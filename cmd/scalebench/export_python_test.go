@@ -34,6 +34,12 @@ func readers(t *testing.T, format string) string {
 	if format == "extra-p" {
 		family = "extrap"
 	}
+	return environmentPython(t, family)
+}
+
+// environmentPython returns the interpreter of a family's environment.
+func environmentPython(t *testing.T, family string) string {
+	t.Helper()
 	cmd := exec.Command("../../launcher/framework/locks/environment.sh", family)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
