@@ -20,7 +20,7 @@ func TestDataTokens(t *testing.T) {
 	output := filepath.Join(folder, "tokens")
 	printed, _ := inProcess(t, filepath.Join(folder, "x.db"), exitDone, "data", "tokens", "--python", environmentPython(t, "tokens"),
 		"--tokenizer", "../../launcher/native/dataset/testdata/tokens/gpt2.json", folder, output)
-	for _, want := range []string{"train.bin       5    10 B", "val.bin         3     6 B", "The vocabulary has 702 tokens: a model for it has vocabulary=702 or more"} {
+	for _, want := range []string{"train.bin       5   10 B                   1.00", "val.bin         3    6 B                   1.00", "The vocabulary has 702 tokens: a model for it has vocabulary=702 or more"} {
 		if !strings.Contains(printed, want) {
 			t.Errorf("no %q in\n%s", want, printed)
 		}
