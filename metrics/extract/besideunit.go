@@ -107,7 +107,7 @@ func (c *compiled) enclosingUnit(ln line, before string) (u number.Unit, text st
 	name := ""
 	if m := openKey.FindStringSubmatch(before); m != nil {
 		name = m[1]
-	} else if ln.head != nil && len(ln.head.keys) > 0 && member.MatchString(ln.text) {
+	} else if len(ln.head.keys) > 0 && member.MatchString(ln.text) {
 		name = ln.head.keys[len(ln.head.keys)-1]
 	}
 	u, text, ok = number.KeyUnit(name+": ", c.declared)

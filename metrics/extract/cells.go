@@ -86,7 +86,7 @@ func (t *table) inUnit(row int, ours, unit string) float64 {
 		if r.each { // a step time
 			base = "s"
 		}
-		d, fits := fitting(unitDimensions(unit), base)
+		d, fits := fitting(unitsNamed(unit), base)
 		prefix, _ := number.ParseUnit(unit)
 		switch whole := clip(t.rows[row][t.at[r.Name]]); {
 		case figure && prefix.Bare && prefix.Base+prefix.Per == "" && strings.HasSuffix(base, "/s"):

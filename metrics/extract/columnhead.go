@@ -10,17 +10,10 @@ import (
 //
 // Such a line may also state the unit of all columns that are times: "Name (time in ms)".
 type columnHead struct {
-	text, stated string
-	times        string    // the unit of all times in the table; "" without one
-	keys         enclosing // objects of JSON around the line
-}
-
-// unit returns the unit that a line of its own states, as in "# unit: ktok/s"; "" without one.
-func (h *columnHead) unit() string {
-	if h == nil {
-		return ""
-	}
-	return h.stated
+	text   string
+	stated string    // the unit that a line of its own states, as in "# unit: ktok/s"; "" without one
+	times  string    // the unit of all times in the table; "" without one
+	keys   enclosing // objects of JSON around the line
 }
 
 var (
@@ -60,7 +53,7 @@ func (h *columnHead) see(text string) {
 
 // timesOf returns the unit of the times in a row of a table, which has no names of its own; "" without one.
 func (h *columnHead) timesOf(row string) string {
-	if h == nil || strings.ContainsAny(row, "=:{") || len(numbersIn.FindAllString(row, 3)) < 3 {
+	if strings.ContainsAny(row, "=:{") || len(numbersIn.FindAllString(row, 3)) < 3 {
 		return ""
 	}
 	return h.times
@@ -71,7 +64,7 @@ var numbersIn = regexp.MustCompile(`(?:^|[\s(|])[-+]?\d[\d.,]*(?:$|[\s)|])`)
 // of returns the name of the column in which the number at a position of a row stands; "" if the row
 // has another number of columns, or a name of its own stands before the number.
 func (h *columnHead) of(row string, at int) string {
-	if h == nil || h.text == "" || strings.Contains(row, "=") {
+	if h.text == "" || strings.Contains(row, "=") {
 		return ""
 	}
 	for _, split := range splits {

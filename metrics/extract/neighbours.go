@@ -273,7 +273,7 @@ func (c *compiled) headUnit(ln line, before string) (u number.Unit, text string,
 		u, ok := number.ParseUnit(times)
 		return u, times, ok
 	}
-	if c.declared.Base == "" || name == "" && ln.head.unit() == "" {
+	if c.declared.Base == "" || name == "" && ln.head.stated == "" {
 		return u, "", false
 	}
 	for _, d := range headingOf(name).dims {
@@ -281,7 +281,7 @@ func (c *compiled) headUnit(ln line, before string) (u number.Unit, text string,
 			return number.Unit{Base: d.base, Scale: d.scale, Per: d.per}, name, true
 		}
 	}
-	for _, word := range append(strings.FieldsFunc(name, func(r rune) bool { return strings.ContainsRune(" ()[]", r) }), ln.head.unit()) {
+	for _, word := range append(strings.FieldsFunc(name, func(r rune) bool { return strings.ContainsRune(" ()[]", r) }), ln.head.stated) {
 		if u, ok := number.ParseUnit(word); ok && u.Base == c.declared.Base && !u.Inverse {
 			return u, cmp.Or(name, word), true
 		}

@@ -345,7 +345,7 @@ func (s *survey) unitColumns() {
 			var other []string
 			fits := false
 			for _, text := range slices.Sorted(maps.Keys(o.values)) {
-				d, is := fitting(unitDimensions(text), base)
+				d, is := fitting(unitsNamed(text), base)
 				fits = fits || is
 				if is && (d.scale != r.scale || d.per != r.per) {
 					other = append(other, text)

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics"
@@ -137,16 +136,6 @@ func (c *compiled) setUnit() error {
 		}
 	}
 	return nil
-}
-
-func unitsOf(base string) []string {
-	var list []string
-	for _, name := range unitNames() {
-		if units[name].base == base {
-			list = append(list, strconv.Quote(name))
-		}
-	}
-	return list
 }
 
 // Patterns returns an extractor that applies a user's patterns. Each pattern must match

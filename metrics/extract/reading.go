@@ -34,17 +34,13 @@ var tableUnits = func() map[string]string {
 		all[f.Name] = f.Unit
 	}
 	for _, name := range loadFigures {
-		m, err := measure.Find(name)
-		if err != nil {
-			panic(err)
-		}
-		all[name] = m.Unit
+		all[name] = must(measure.Find(name)).Unit
 	}
 	return all
 }()
 
 // figureIn returns the name of the figure that accepts a unit, for hints; "" if none does.
-func figureIn(d dimension) string {
+func figureIn(d unit) string {
 	switch {
 	case d.steps && d.each:
 		return stepSeconds
@@ -66,7 +62,7 @@ func (l *log) reading(ours string, c Column) (reading, error) {
 		return r, nil
 	}
 	if c.Unit != "" {
-		d, fits := fitting(unitDimensions(c.Unit), base)
+		d, fits := fitting(unitsNamed(c.Unit), base)
 		if !fits || d.steps && base == "samples/s" && !slices.Contains(stepRated, ours) {
 			return r, fmt.Errorf("%s cannot be in %q; it may be in %s, for example", ours, c.Unit, strings.Join(validUnits(ours, base), ", "))
 		}
@@ -168,7 +164,7 @@ var stepRated = []string{"throughput", "end_to_end"}
 var notAccuracy = regexp.MustCompile(`(?i)(^|[^a-z])(loss|losses|nll|perplexity|ppl|err|error|errors|error_?rate|wer|cer|rmse|mse|mae|bpb|bpc|cross_?entropy)([^a-z]|$)`)
 
 // take sets how to convert a column whose unit is d.
-func (r *reading) take(d dimension, ours string) {
+func (r *reading) take(d unit, ours string) {
 	r.scale, r.steps, r.each = d.scale, d.steps, d.each
 	if ours != tokensPerGPU && (strings.HasSuffix(d.base, "/s") || d.base == number.AnyQuantity) {
 		r.per = d.per
@@ -183,21 +179,18 @@ func (l *log) batched(ours string, r reading) error {
 	return nil
 }
 
-// fitting returns the first dimension that has the base unit; ok is false if none has.
-func fitting(dims []dimension, base string) (dimension, bool) {
+// fitting returns the first of a text's possible units that has the base unit; ok is false if none has.
+func fitting(dims []unit, base string) (unit, bool) {
 	for _, d := range dims {
 		if d.base == base || d.base == number.AnyQuantity && strings.HasSuffix(base, "/s") {
 			return d, true
 		}
 	}
-	return dimension{}, false
+	return unit{}, false
 }
 
-// unitDimensions returns the possible meanings of a unit that the user gave, nil if it is
-// unknown.
-func unitDimensions(text string) []dimension {
-	return dimensions(number.ParseUnits(text))
-}
+// unitsNamed returns the possible meanings of a unit that the user gave, nil if it is unknown.
+func unitsNamed(text string) []unit { return storedUnits(number.ParseUnits(text)) }
 
 // validUnits returns examples of the units that a figure accepts, for messages.
 func validUnits(ours, base string) []string {

@@ -42,7 +42,7 @@ func ParseColumn(text string) (ours string, c Column, err error) {
 		return "", c, fmt.Errorf("%q is not a mapping; write OURS=THEIRS, like throughput=img_s, or with a unit, elapsed=ms:ms", text)
 	}
 	if i := strings.LastIndexByte(c.Name, ':'); i > 0 {
-		if unit := c.Name[i+1:]; unit != "" && unitDimensions(unit) != nil {
+		if unit := c.Name[i+1:]; unit != "" && unitsNamed(unit) != nil {
 			c.Name, c.Unit = c.Name[:i], unit
 		}
 	}

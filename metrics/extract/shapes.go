@@ -267,10 +267,10 @@ func (s *survey) rated() (list []ratedColumn) {
 				c.mapped = ours
 			}
 		}
-		d := dimension{}
+		d := unit{}
 		if r := s.reads[c.mapped]; c.mapped != "" {
 			base := tableUnits[c.mapped]
-			d = dimension{unit{base: base, scale: r.scale, steps: r.steps}, r.per}
+			d = unit{base: base, scale: r.scale, steps: r.steps, per: r.per}
 			if c.mapped == tokensPerGPU {
 				d.per = number.PerDevice
 			}

@@ -89,11 +89,7 @@ func (c *stepClock) seconds(median float64) (of func(step, at float64) float64, 
 		return func(step, _ float64) float64 { return (step + before) * median },
 			"the step times the median step time, without evaluations and pauses, since the log has no times of day", ""
 	}
-	each, err := reduceBy("median", c.each)
-	if err != nil {
-		return nil, "", err.Error()
-	}
-	start := c.began - float64(c.first)*each
+	start := c.began - float64(c.first)*must(reduceBy("median", c.each))
 	return func(_, at float64) float64 { return at - start },
 		"the times of day, from the first line minus its steps at the median time of later steps, without compilation", ""
 }

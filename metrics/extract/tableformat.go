@@ -15,9 +15,8 @@ import (
 type tableFormat struct {
 	separators string
 	// epoch and step are the names of the columns with the number of the epoch and of the step,
-	// which count from 0, or epochs from 1 if fromOne is true.
+	// which count from 0.
 	epoch, step string
-	fromOne     bool
 	// epochs is true if each row is an epoch and none may be missing.
 	epochs   bool
 	accuracy []string // possible names of the accuracy column
@@ -125,11 +124,7 @@ func (t *tableRun) numbered(row int) (epoch, step int) {
 		t.l.fail(t.line[row], "epoch %d follows epoch %d: rows are missing, or a second run was appended. One file is one run", epoch, t.before)
 	case has:
 		t.before = epoch
-		first := 0
-		if t.format.fromOne {
-			first = 1
-		}
-		epoch = t.l.epoch(epoch, first)
+		epoch = t.l.epoch(epoch, 0)
 	}
 	if step, has = t.whole(row, t.format.step); has {
 		step++

@@ -252,10 +252,7 @@ func float(data []byte) (x float64, ok bool) {
 // widen converts a float32 to the float64 with the same shortest decimal form, so that 0.1 stays
 // 0.1.
 func widen(x float32) float64 {
-	y, err := strconv.ParseFloat(strconv.FormatFloat(float64(x), 'g', -1, 32), 64)
-	if err != nil {
-		return float64(x) // NaN or infinite; the caller drops it
-	}
+	y, _ := strconv.ParseFloat(strconv.FormatFloat(float64(x), 'g', -1, 32), 64)
 	return y
 }
 

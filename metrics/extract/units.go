@@ -1,7 +1,10 @@
 package extract
 
 import (
+	"maps"
+	"regexp"
 	"slices"
+	"strconv"
 
 	"github.com/scalebench/scalebench/metrics/number"
 )
@@ -14,6 +17,7 @@ type unit struct {
 	each  bool // the unit is a time per step, so the value is inverted
 	// unclear is true for a unit that may be in bits or in bytes.
 	unclear bool
+	per     string // number.PerDevice or number.PerNode if the numbers are of one of these; "" if not stated
 }
 
 // units lists the units that messages suggest. number.ParseUnit also accepts other combinations
@@ -28,15 +32,14 @@ var units = func() map[string]unit {
 	return all
 }()
 
-// unitNames returns the units that messages suggest. Values in unknown units are also accepted,
-// and stored unchanged.
-func unitNames() []string {
-	var names []string
-	for name := range units {
-		names = append(names, name)
+// unitsOf returns the listed units with a base unit, for messages.
+func unitsOf(base string) (list []string) {
+	for _, name := range slices.Sorted(maps.Keys(units)) {
+		if units[name].base == base {
+			list = append(list, strconv.Quote(name))
+		}
 	}
-	slices.Sort(names)
-	return names
+	return list
 }
 
 // unitNamed returns the unit with this name, whether or not units lists it.
@@ -63,7 +66,31 @@ func storedUnit(u number.Unit) (unit, bool) {
 	case u.Bare || u.Inverse && u.Base != "steps/s":
 		return unit{}, false
 	case u.Base == "steps/s":
-		return unit{base: "samples/s", scale: u.Scale, steps: true, each: u.Inverse}, true
+		return unit{base: "samples/s", scale: u.Scale, steps: true, each: u.Inverse, per: u.Per}, true
 	}
-	return unit{base: u.Base, scale: u.Scale, unclear: u.Unclear}, true
+	return unit{base: u.Base, scale: u.Scale, unclear: u.Unclear, per: u.Per}, true
+}
+
+// storedUnits returns how numbers in each of the units are stored.
+func storedUnits(list []number.Unit) (stored []unit) {
+	for _, u := range list {
+		if one, ok := storedUnit(u); ok {
+			stored = append(stored, one)
+		}
+	}
+	return stored
+}
+
+// A heading is the parsed name of a column, with its units as they are stored.
+type heading struct {
+	number.Name
+	dims []unit // possible meanings, the most likely first; empty if the name has no known unit
+}
+
+var brackets = regexp.MustCompile(`[(\[{]([^()\[\]{}]*)[)\]}]`)
+
+// headingOf parses the name of a column.
+func headingOf(name string) heading {
+	n := number.ParseName(name)
+	return heading{n, storedUnits(n.Units)}
 }
