@@ -248,16 +248,11 @@ func (e Extractor) Extract(r io.Reader, o Options) (Content, error) {
 
 // log is the parser's state while it reads one log.
 type log struct {
-	o     Options
-	res   Content
-	lines lineSet // the lines from which a value was read
-	found bool    // an evaluation or a figure was found
-	// sizes records which message sizes of each collective were seen: bit 0 for out of place, bit
-	// 1 for in place.
-	sizes map[string]map[float64]uint8
-	// contradicts is true if a note says how figures of a collective contradict each other.
-	contradicts bool
-	unsaid      int // number of notes beyond maxNotes
+	o      Options
+	res    Content
+	lines  lineSet // the lines from which a value was read
+	found  bool    // an evaluation or a figure was found
+	unsaid int     // number of notes beyond maxNotes
 	// utilised is true once the MFU was added, or a note that says why it is unknown.
 	utilised bool
 	// loads maps each load, by measure.Key, to the line that states it.

@@ -1,9 +1,6 @@
 package extract
 
-import (
-	"fmt"
-	"io"
-)
+import "io"
 
 // ncclTestsJSON reads the file that nccl-tests writes with -J.
 var ncclTestsJSON = Extractor{
@@ -23,32 +20,23 @@ func readNCCLJSON(l *log, r io.Reader) {
 	if !doc.is('{') || !results.is('[') && !results.null() {
 		l.fail(0, "not results of nccl-tests: want a JSON object with a list named results")
 	}
-	file.ncclDevices()
+	b := &ncclResults{l: l}
+	file.ncclDevices(b)
 	result, place := l.object(value{}), l.object(value{}) // reused for each entry
-	var wrong ncclWrong
-	var ratios []float64
 	results.entries(func(at value) {
 		result.read(at)
-		for _, name := range ncclPlaces {
-			if place.read(result.of[name]); !result.of[name].null() {
-				ratios = ratioOf(ratios, place.need("alg_bw"), place.need("bus_bw"))
-			}
-		}
+		result.nccl(&place, b)
 	})
-	factor := l.ncclFactor("", ratios)
-	results.entries(func(at value) {
-		result.read(at)
-		result.nccl(&place, &wrong, factor)
-	})
-	wrong.judge(l)
+	b.figures("")
+	b.judge("")
 	if v, ok := l.object(file.of["average_bus_bandwidth"]).number("bandwidth"); ok {
-		l.averageBusBW(v)
+		b.average(v)
 	}
 }
 
 // ncclDevices sets the number of ranks. nccl-tests lists the first rank of each process; each
 // process has ngpus ranks in each of its threads (nthreads).
-func (m members) ncclDevices() {
+func (m members) ncclDevices(b *ncclResults) {
 	config := m.l.object(m.of["config"])
 	devices, each := config.of["devices"], 1.0
 	if devices.null() {
@@ -60,16 +48,14 @@ func (m members) ncclDevices() {
 			}
 		}
 	}
-	t := ncclTable{l: m.l, ranks: map[string]string{}}
-	devices.entries(func(at value) {
-		t.ranks[fmt.Sprint(len(t.ranks))] = string(m.l.object(at).of["group"].text)
-	})
-	t.workers()
+	var groups []string
+	devices.entries(func(at value) { groups = append(groups, string(m.l.object(at).of["group"].text)) })
+	b.ranks(groups)
 	m.l.res.Workers *= int(each)
 }
 
-// nccl adds the results for one message size. place is a map that it reuses.
-func (m members) nccl(place *members, wrong *ncclWrong, factor float64) {
+// nccl records the results for one message size. place is a map that it reuses.
+func (m members) nccl(place *members, b *ncclResults) {
 	size := m.need("size")
 	switch {
 	case size.Number < 0:
@@ -83,9 +69,7 @@ func (m members) nccl(place *members, wrong *ncclWrong, factor float64) {
 			continue
 		}
 		place.read(m.of[name])
-		m.l.collective("", size.Number, i == 1, factor, func(j int) Value { return place.need([]string{"time", "alg_bw", "bus_bw"}[j]) })
-		if n, ok := place.number("nwrong"); ok {
-			wrong.add(size.Number, n)
-		}
+		wrong, _ := place.number("nwrong")
+		b.add(ncclResult{"", size.Number, i == 1, place.need("time"), place.need("alg_bw"), place.need("bus_bw")}, wrong)
 	}
 }

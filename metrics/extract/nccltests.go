@@ -1,16 +1,13 @@
 package extract
 
 import (
-	"fmt"
 	"io"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/scalebench/scalebench/metrics"
-	"github.com/scalebench/scalebench/metrics/busbw"
-	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
@@ -46,9 +43,9 @@ type ncclTable struct {
 	places  [2]int // columns in which the results begin, out of place and in place
 	op      string // the collective, if the log names it
 	rows    []ncclRow
-	empty   int     // number of rows of 0 bytes
-	factor  float64 // ratio of busbw to algbw; 0: unknown
-	wrong   ncclWrong
+	empty   int // number of rows of 0 bytes
+	results ncclResults
+	stated  string // what it says of wrong results
 }
 
 // ncclRow is a row of the table. kind holds the columns that distinguish it from rows of the same
@@ -64,7 +61,7 @@ type ncclRow struct {
 var ncclKinds = [3]string{"type", "redop", "root"}
 
 func readNCCL(l *log, r io.Reader) {
-	t := &ncclTable{l: l, ranks: map[string]string{}}
+	t := &ncclTable{l: l, ranks: map[string]string{}, results: ncclResults{l: l}}
 	l.rules(r,
 		rule{ncclRank, func(_ line, m []string) { t.ranks[m[1]] = m[2] }},
 		rule{ncclStart, t.header},
@@ -73,7 +70,7 @@ func readNCCL(l *log, r io.Reader) {
 				t.op = strings.TrimSuffix(m[1], "_perf")
 			}
 		}},
-		rule{ncclBounds, t.own(func(_ line, m []string) { t.wrong.stated = m[1] })},
+		rule{ncclBounds, t.own(func(_ line, m []string) { t.stated = m[1] })},
 		rule{ncclMean, t.own(t.end)},
 		rule{ncclUnits, t.own(t.units)},
 		rule{ncclNumbers, t.own(t.row)})
@@ -82,11 +79,11 @@ func readNCCL(l *log, r io.Reader) {
 	}
 	t.from.note(l)
 	if !t.ended {
-		t.workers()
+		t.results.ranks(slices.Collect(maps.Values(t.ranks)))
 		l.note("the line with the average is missing: the benchmark did not end, or the log was cut off")
 		t.figures()
 	}
-	t.wrong.judge(l)
+	t.results.judge(t.stated)
 }
 
 // own limits a rule to the lines of the process that printed the table's header.
@@ -121,20 +118,6 @@ func (t *ncclTable) header(ln line, _ []string) {
 	}
 }
 
-// workers sets the number of ranks. If ranks form groups, each group runs its own benchmark at
-// the same time, and the number is not set.
-func (t *ncclTable) workers() {
-	t.l.res.Workers = len(t.ranks)
-	groups := map[string]bool{}
-	for _, group := range t.ranks {
-		groups[group] = true
-	}
-	if n := len(groups); n > 1 {
-		t.l.note("%d groups of ranks ran collectives at the same time (NCCL_TESTS_SPLIT): bandwidths are those of one group, and the number of ranks in it is not taken from the log", n)
-		t.l.res.Workers = 0
-	}
-}
-
 // units checks that the table has the expected units of times and bandwidths.
 func (t *ncclTable) units(ln line, _ []string) {
 	var have []string
@@ -156,34 +139,25 @@ func (t *ncclTable) end(ln line, m []string) {
 		t.l.note("the average bus bandwidth is under nine tenths of what NCCL_TESTS_MIN_BW asked for")
 	}
 	t.ended = true
-	t.workers()
+	t.results.ranks(slices.Collect(maps.Values(t.ranks)))
 	t.figures()
 	if mean, n := t.mean(); n > 0 && math.Abs(v.Number-mean) > 0.1*mean+0.01 {
 		t.l.note("the average bus bandwidth is stated as %g GB/s (line %d), and the rows have %.4g on average: rows are missing, or a number is damaged", v.Number, ln.number, mean)
 	}
-	t.l.averageBusBW(v)
+	t.results.average(v)
 }
 
 // mean returns the mean of the bus bandwidths of all rows in GB/s, and their number. nccl-tests
 // counts rows of 0 bytes too.
 func (t *ncclTable) mean() (mean float64, n int) {
 	sum := 0.0
-	for _, row := range t.rows {
-		for _, from := range t.places {
-			if x, ok := parsed(row.cells[from+2]); ok {
-				sum, n = sum+x, n+1
-			}
-		}
+	for _, r := range t.results.list {
+		sum += r.bus.Number
 	}
-	if n > 0 {
+	if n = len(t.results.list); n > 0 {
 		mean = sum / float64(n+2*t.empty)
 	}
 	return mean, n
-}
-
-func (l *log) averageBusBW(v Value) {
-	l.add(metrics.Event{Figure: &metrics.Figure{Name: "avg_busbw", Value: v.Number * 1e9, Unit: "B/s",
-		Note: "nccl-tests' mean over all sizes, small ones too"}}, 1e9, v)
 }
 
 func (t *ncclTable) row(ln line, _ []string) {
@@ -226,15 +200,6 @@ func (t *ncclTable) figures() {
 			l.note("rows differ in %s: the coordinate op says which", ncclKinds[i])
 		}
 	}
-	var ratios []float64
-	for _, row := range t.rows {
-		for _, from := range t.places {
-			if row.cells[from] != "N/A" {
-				ratios = ratioOf(ratios, l.parse(row.line, row.cells[from+1]), l.parse(row.line, row.cells[from+2]))
-			}
-		}
-	}
-	t.factor = l.ncclFactor(t.op, ratios)
 	for _, row := range t.rows {
 		op := t.op
 		for _, i := range differ {
@@ -244,108 +209,25 @@ func (t *ncclTable) figures() {
 			op = strings.TrimSpace(op + " " + row.kind[i])
 		}
 		for i, inPlace := range []bool{false, true} {
-			t.figure(row, op, t.places[i], inPlace)
+			t.result(row, op, t.places[i], inPlace)
 		}
 	}
+	t.results.figures(t.op)
 }
 
-// figure adds the results of a row, either those out of place or those in place. from is the
+// result records the results of a row, either those out of place or those in place. from is the
 // column in which they begin.
-func (t *ncclTable) figure(row ncclRow, op string, from int, inPlace bool) {
+func (t *ncclTable) result(row ncclRow, op string, from int, inPlace bool) {
 	cells := row.cells[from : from+4]
 	if cells[0] == "N/A" {
 		return
 	}
-	t.l.collective(op, row.size.Number, inPlace, t.factor, func(j int) Value { return t.l.parse(row.line, cells[j]) })
-	if cells[3] == "N/A" {
-		return
-	}
-	v := t.l.parse(row.line, cells[3])
-	if t.columns[from+3] == "#wrong" {
-		t.wrong.add(row.size.Number, v)
-	}
-}
-
-// ncclWrong collects the wrong results that the benchmark has found.
-type ncclWrong struct {
-	sizes  []string
-	line   int    // line of the first one
-	stated string // "Out of bounds values : N FAILED"
-}
-
-// add records the number of wrong elements at a size.
-func (w *ncclWrong) add(size float64, v Value) {
-	if v.Number == 0 {
-		return
-	}
-	if w.line == 0 {
-		w.line = v.Line
-	}
-	if text := fmt.Sprintf("%.10g", size); !slices.Contains(w.sizes, text) {
-		w.sizes = append(w.sizes, text)
-	}
-}
-
-// judge marks the run as failed if results were wrong.
-func (w *ncclWrong) judge(l *log) {
-	failed := strings.HasSuffix(w.stated, "FAILED")
-	switch {
-	case len(w.sizes) > 0:
-		shown := w.sizes[:min(len(w.sizes), 5)]
-		l.res.Failed = fmt.Sprintf("nccl-tests found wrong results at %s bytes (line %d)", strings.Join(shown, ", "), w.line)
-		if n := len(w.sizes) - len(shown); n > 0 {
-			l.res.Failed += " and " + number.Count(n, "more size")
+	of := t.l.parseAll(row.line, cells[:3]...)
+	var wrong Value
+	if cells[3] != "N/A" {
+		if v := t.l.parse(row.line, cells[3]); t.columns[from+3] == "#wrong" {
+			wrong = v
 		}
-	case failed:
-		l.res.Failed = "nccl-tests says " + w.stated
 	}
-}
-
-// collective adds the time (µs), algbw and busbw (GB/s) for one message size and placement.
-func (l *log) collective(op string, bytes float64, inPlace bool, factor float64, cell func(int) Value) {
-	at := busbw.At(op, bytes, inPlace)
-	b := bandwidth{time: cell(0), alg: cell(1), bus: cell(2), bytes: bytes}
-	if !l.isNew(op, bytes, inPlace) {
-		l.fail(b.time.Line, "a second row for %.10g bytes; one log is one benchmark: split it", bytes)
-	}
-	why := b.contradiction(factor)
-	if why != "" && !l.contradicts {
-		l.contradicts = true
-		l.note("line %d: %s", b.time.Line, why)
-	}
-	for j, f := range []struct {
-		name, unit string
-		scale      float64
-		v          Value
-	}{{measure.Time, "s", 1e-6, b.time}, {measure.AlgBW, "B/s", 1e9, b.alg}, {measure.BusBW, "B/s", 1e9, b.bus}} {
-		if f.v.Number < 0 {
-			l.fail(f.v.Line, "%s is %g; want 0 or more", f.name, f.v.Number)
-		}
-		if f.v.Number == 0 {
-			l.note("a %s of 0 is less than the log's digits show, and left out", f.name)
-			continue
-		}
-		figure := metrics.Figure{Name: f.name, Value: scaled(f.v.Number, f.scale), Unit: f.unit, At: at}
-		if why != "" && (j == 2 || strings.Contains(why, "µs")) {
-			figure = l.contradicted(figure, "time, algbw and busbw of a row contradict each other")
-		}
-		l.add(metrics.Event{Figure: &figure}, f.scale, f.v)
-	}
-}
-
-// isNew reports whether no result for this size and placement was seen before, and records it.
-func (l *log) isNew(op string, bytes float64, inPlace bool) bool {
-	if l.sizes[op] == nil {
-		if l.sizes == nil {
-			l.sizes = map[string]map[float64]uint8{}
-		}
-		l.sizes[op] = map[float64]uint8{}
-	}
-	bit := uint8(1)
-	if inPlace {
-		bit = 2
-	}
-	before := l.sizes[op][bytes]
-	l.sizes[op][bytes] = before | bit
-	return before&bit == 0
+	t.results.add(ncclResult{op, row.size.Number, inPlace, of[0], of[1], of[2]}, wrong)
 }
