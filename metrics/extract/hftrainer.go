@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"cmp"
 	"io"
 	"math"
 	"regexp"
@@ -53,7 +54,7 @@ type hfRun struct {
 	began   float64 // the first epoch in the log
 	epoch   float64 // the latest epoch; last is the line that states it
 	last    int
-	runtime int        // line of train_runtime; 0: not seen yet
+	runtime Value      // train_runtime, of which only the line is needed; Line 0: not seen yet
 	bar     hfProgress // the latest progress bar
 	bars    int        // progress bars of different lengths
 	planned float64    // steps that the training is to have; 0: not stated
@@ -150,7 +151,7 @@ func (s *hfRun) examples(text string) {
 			*one.into, _ = strconv.ParseFloat(ungrouped(m[1]), 64)
 		}
 	}
-	if m := hfExamples.FindStringSubmatch(text); m != nil && s.begins && s.runtime == 0 {
+	if m := hfExamples.FindStringSubmatch(text); m != nil && s.begins && s.runtime.Line == 0 {
 		s.timed.examples, _ = strconv.ParseFloat(ungrouped(m[1]), 64)
 		s.begins = false
 	}
@@ -211,14 +212,15 @@ func (s *hfRun) trained(ln int, at float64, fields parts) {
 func (s *hfRun) evaluation(ln int, at float64, fields parts) {
 	s.evaluationOf(ln, "epoch", at, fields["eval_loss"])
 	s.timed.evaluating += s.number(ln, fields, "eval_runtime").Number
-	s.l.hfAccuracy(ln, at, fields)
+	name := cmp.Or(s.l.o.Columns["accuracy"], "eval_accuracy")
+	if x, ok := fields[name]; ok {
+		s.l.namedAccuracy(metrics.Event{Evaluation: &metrics.Evaluation{Epoch: int(math.Ceil(at))}}, s.l.parse(ln, x), name)
+	}
 }
 
 func (s *hfRun) ended(ln int, fields parts) {
-	if s.runtime > 0 {
-		s.l.fail(ln, "a second train_runtime; the first is on line %d. One log is one run: split it", s.runtime)
-	}
-	s.runtime = ln
+	s.l.once(ln, "train_runtime", s.runtime)
+	s.runtime = Value{Line: ln}
 	if done, _ := strconv.ParseFloat(s.bar.done, 64); s.planned > 0 && s.bar.total == strconv.FormatFloat(s.planned, 'f', 0, 64) {
 		s.timed.done = done
 	} else if s.planned == 0 && s.bar.done == s.bar.total && s.bars == 1 {
@@ -229,18 +231,4 @@ func (s *hfRun) ended(ln int, fields parts) {
 		v = s.number(ln, fields, name)
 		return v, v.Line > 0
 	})
-}
-
-// hfAccuracy adds the accuracy of an evaluation. It also serves the format trainer_state.json.
-func (l *log) hfAccuracy(ln int, epoch float64, fields parts) {
-	name := "eval_accuracy"
-	if own, ok := l.o.Columns["accuracy"]; ok {
-		name = own
-	}
-	x, ok := fields[name]
-	if !ok {
-		return
-	}
-	v := l.parse(ln, x)
-	l.namedAccuracy(metrics.Event{Evaluation: &metrics.Evaluation{Epoch: int(math.Ceil(epoch))}}, v, name)
 }

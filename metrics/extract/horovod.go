@@ -36,23 +36,17 @@ func readHorovod(l *log, r io.Reader) {
 		rule{horovodModel, func(_ line, m []string) { l.label("workload.model", strings.ToLower(m[1])) }},
 		rule{horovodBatch, func(ln line, m []string) { l.label("workload.batch", int64(l.count(ln.number, "a batch of", m[1]))) }},
 		rule{horovodEach, func(ln line, m []string) {
-			if !from.takes(ln) {
-				return
+			if from.takes(ln) {
+				l.once(ln.number, "result", each...)
+				each = l.parseAll(ln.number, m[1:]...)
 			}
-			if each != nil {
-				l.fail(ln.number, "a second result; the first is on line %d. One log is one run: split it", each[0].Line)
-			}
-			each = l.parseAll(ln.number, m[1:]...)
 		}},
 		rule{horovodTotal, func(ln line, m []string) {
-			if !from.takes(ln) {
-				return
+			if from.takes(ln) {
+				l.once(ln.number, "total", total...)
+				l.workersAre(l.count(ln.number, "a total on", m[1]), "its total", ln.number)
+				total = l.parseAll(ln.number, m[2:]...)
 			}
-			if total != nil {
-				l.fail(ln.number, "a second total; the first is on line %d. One log is one run: split it", total[0].Line)
-			}
-			l.workersAre(l.count(ln.number, "a total on", m[1]), "its total", ln.number)
-			total = l.parseAll(ln.number, m[2:]...)
 		}})
 	switch {
 	case each == nil && total == nil:
@@ -84,12 +78,4 @@ func (l *log) horovod(each, total []Value) {
 	}
 	stated("throughput", total[0], total[1], note)
 	stated("throughput_per_worker", each[0], each[1], "rank 0's, the mean of its iterations")
-}
-
-// parseAll returns several numbers of a line.
-func (l *log) parseAll(ln int, texts ...string) (values []Value) {
-	for _, t := range texts {
-		values = append(values, l.parse(ln, t))
-	}
-	return values
 }

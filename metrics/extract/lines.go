@@ -212,6 +212,22 @@ func (l *log) parse(ln int, text string) Value {
 	return Value{Number: x, Line: ln}
 }
 
+// parseAll returns several numbers of a line.
+func (l *log) parseAll(ln int, texts ...string) (values []Value) {
+	for _, t := range texts {
+		values = append(values, l.parse(ln, t))
+	}
+	return values
+}
+
+// once fails if the log states a second time what one run states once. before are the values that
+// it stated before; Line 0: none.
+func (l *log) once(ln int, what string, before ...Value) {
+	if len(before) > 0 && before[0].Line > 0 {
+		l.fail(ln, "a second %s; the first is on line %d. One log is one run: split it", what, before[0].Line)
+	}
+}
+
 // parsed returns a number that a log states; ok is false for other text.
 func parsed(text string) (x float64, ok bool) {
 	x, err := strconv.ParseFloat(text, 64)

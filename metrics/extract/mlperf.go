@@ -258,9 +258,7 @@ func (m *mllogRun) counter(key string, other *int64) *int64 {
 }
 
 func (m *mllogRun) begin(n int, at int64) {
-	if m.start.Line > 0 {
-		m.l.fail(n, "a second run_start; the first is on line %d. One log is one run: split it", m.start.Line)
-	}
+	m.l.once(n, "run_start", m.start)
 	if at < 0 {
 		m.l.fail(n, "run_start is %d ms before the first line", -at)
 	}
@@ -268,9 +266,8 @@ func (m *mllogRun) begin(n int, at int64) {
 }
 
 func (m *mllogRun) end(n int, at int64, status string) {
+	m.l.once(n, "run_stop", m.stop)
 	switch {
-	case m.stop.Line > 0:
-		m.l.fail(n, "a second run_stop; the first is on line %d. One log is one run: split it", m.stop.Line)
 	case m.start.Line == 0:
 		m.l.fail(n, "run_stop before run_start")
 	case at < int64(m.start.Number):
