@@ -23,7 +23,7 @@ var (
 
 // besideUnit sets the unit of a number that has none next to it, if another field of the same
 // object states it. It fails if it is unclear whether that field is of this number.
-func (c *compiled) besideUnit(w *numberAt) {
+func (w *numberAt) besideUnit() {
 	m := keyOf.FindStringSubmatch(w.before())
 	if m == nil || !strings.Contains(strings.ToLower(w.ln.before+w.ln.text+w.ln.after), "unit") {
 		return
@@ -33,7 +33,7 @@ func (c *compiled) besideUnit(w *numberAt) {
 	for _, list := range unitsOfs.FindAllStringSubmatch(object, -1) {
 		for _, f := range fieldOf.FindAllStringSubmatch(list[1], -1) {
 			if strings.EqualFold(f[1], key) {
-				c.takeUnit(w, f[2])
+				w.takeUnit(unquoted(f[2]))
 				return
 			}
 		}
@@ -51,7 +51,7 @@ func (c *compiled) besideUnit(w *numberAt) {
 		case u[1] == "":
 			bare = i
 		case strings.HasPrefix(strings.ToLower(key), strings.ToLower(u[1])):
-			c.takeUnit(w, text)
+			w.takeUnit(unquoted(text))
 			return
 		}
 		fields = append(fields, text)
@@ -59,22 +59,16 @@ func (c *compiled) besideUnit(w *numberAt) {
 	if bare < 0 {
 		return
 	}
-	u, known := number.ParseUnit(strings.Trim(fields[bare], `"'`))
+	u, known := number.ParseUnit(unquoted(fields[bare]))
 	switch {
 	case aValue.MatchString(key) || own >= 0 && (bare == own+1 || bare == own-1):
-		c.takeUnit(w, fields[bare])
-	case known && u.Base == c.declared.Base && u.Scale != c.declared.Scale:
+		w.takeUnit(unquoted(fields[bare]))
+	case known && u.Base == w.c.declared.Base && u.Scale != w.c.declared.Scale:
 		fail("the line states the unit %s, which may be that of %s, in %q; let a group (?P<unit>…) match the unit of the number", fields[bare], w.Number, w.shown())
 	}
 }
 
-// takeUnit sets the unit of a number. It ignores text that is not a unit.
-func (c *compiled) takeUnit(w *numberAt, text string) {
-	text = strings.Trim(text, `"'`)
-	if u, known := number.ParseUnit(text); known {
-		w.Unit, w.Parsed, w.Known, w.Attached = text, u, true, true
-	}
-}
+func unquoted(text string) string { return strings.Trim(text, `"'`) }
 
 // opens matches a line of JSON that opens an object, and closes one that closes it.
 var (
@@ -100,12 +94,13 @@ type enclosing []string
 
 // enclosingUnit returns the unit in the name of the object that a number of JSON is in:
 // "lat_ns": {"mean": 250000.0}.
-func (c *compiled) enclosingUnit(ln line, before string) (u number.Unit, text string, ok bool) {
-	if !jsonMember.MatchString(before) || c.declared.Base == "" {
+func (w *numberAt) enclosingUnit() (u number.Unit, text string, ok bool) {
+	c, ln := w.c, w.ln
+	if !jsonMember.MatchString(w.before()) || c.declared.Base == "" {
 		return u, "", false
 	}
 	name := ""
-	if m := openKey.FindStringSubmatch(before); m != nil {
+	if m := openKey.FindStringSubmatch(w.before()); m != nil {
 		name = m[1]
 	} else if len(ln.head.keys) > 0 && member.MatchString(ln.text) {
 		name = ln.head.keys[len(ln.head.keys)-1]
@@ -116,7 +111,8 @@ func (c *compiled) enclosingUnit(ln line, before string) (u number.Unit, text st
 
 // contradicted fails if another member of the same object has the same name with a unit, and another
 // value: "bw": 123456 in KiB/s beside "bw_bytes": 126418944.
-func (c *compiled) contradicted(w *numberAt, x float64) {
+func (w *numberAt) contradicted(x float64) {
+	c := w.c
 	m := keyOf.FindStringSubmatch(w.before())
 	if m == nil || c.declared.Base == "" || !strings.Contains(w.ln.before+w.ln.text+w.ln.after, `"`+m[1]+"_") {
 		return
@@ -125,7 +121,7 @@ func (c *compiled) contradicted(w *numberAt, x float64) {
 	for _, f := range fieldOf.FindAllStringSubmatch(object, -1) {
 		unit, same := strings.CutPrefix(f[1], m[1]+"_")
 		u, known := number.ParseUnit(unit)
-		other, is := parsed(strings.Trim(f[2], `"'`))
+		other, is := parsed(unquoted(f[2]))
 		if !same || !known || !is || other <= 0 || strings.TrimSuffix(u.Base, "/s") != strings.TrimSuffix(c.declared.Base, "/s") {
 			continue
 		}

@@ -62,8 +62,8 @@ var (
 
 // described fails if the text around a number says that it is something else than the figure: its
 // spread, a ratio, a logarithm, a loss, or the value for several steps.
-func (l *log) described(c *compiled, w *numberAt) {
-	before, rest := w.before(), w.after()
+func (w *numberAt) described() {
+	c, before, rest := w.c, w.before(), w.after()
 	rest = rest[:min(len(rest), around)]
 	key := keyBefore.FindString(before)
 	base := ""
@@ -93,46 +93,46 @@ func (l *log) described(c *compiled, w *numberAt) {
 	case base != "" && many != "":
 		fail("%q is for %s in %q, and %s is for one; let the program print that", w.Number, many, w.shown(), c.Name)
 	case m != nil && !strings.HasPrefix(w.after(), "<"):
-		l.note("%q comes before a number of %s (line %d), so that it is a limit and not the value", m[1], c.Name, w.ln.number)
+		w.l.note("%q comes before a number of %s (line %d), so that it is a limit and not the value", m[1], c.Name, w.ln.number)
 	}
 	if c.unit.steps && (micro.MatchString(key) || micro.MatchString(rest)) {
-		l.note("the log counts micro-batches for %s: if a step has several, its rate is lower", c.Name)
+		w.l.note("the log counts micro-batches for %s: if a step has several, its rate is lower", c.Name)
 	}
 }
 
-// neighbours fails if the text around a number shows that it is part of something
+// neighbours fails if the text around the number shows that it is part of something
 // else: a power of ten, a range, a number with thousands separators. If a unit follows a spread
 // (1200 ± 30 K), it becomes the unit of the number.
-func (l *log) neighbours(c *compiled, text string, from int, r *number.Reading) {
-	end := from + len(r.Number)
-	rest := text[end:]
-	if c.declared.Inverse && countOf.MatchString(text[:from]) {
-		fail("%q is the time of several steps in %q, and %s is in %s; let the program print the time of one", r.Number, shown(text, from, end), c.Name, c.Unit)
+func (w *numberAt) neighbours() {
+	c, r, rest := w.c, &w.Reading, w.after()
+	text := shown(w.ln.text, w.from, w.from+len(w.Number))
+	if c.declared.Inverse && countOf.MatchString(w.before()) {
+		fail("%q is the time of several steps in %q, and %s is in %s; let the program print the time of one", r.Number, text, c.Name, c.Unit)
 	}
-	if r.Clock && (daysOf.MatchString(text[:from]) || inClock.MatchString(text[:from])) {
-		fail("%q is only part of a length of time in %q; let the expression match the days and hours too", r.Number, shown(text, from, end))
+	if r.Clock && (daysOf.MatchString(w.before()) || inClock.MatchString(w.before())) {
+		fail("%q is only part of a length of time in %q; let the expression match the days and hours too", r.Number, text)
 	}
 	if c.declared.IsRate() && !c.declared.Inverse && countIn.MatchString(rest) {
-		fail("%q is a count over a time in %q, and %s is in %s; let the program print the rate", r.Number, shown(text, from, end), c.Name, c.Unit)
+		fail("%q is a count over a time in %q, and %s is in %s; let the program print the rate", r.Number, text, c.Name, c.Unit)
 	}
-	c.sharedUnit(rest, r)
+	w.sharedUnit()
 	if rest == "" || c.names(rest[0]) {
 		return
 	}
 	whole := !strings.ContainsAny(r.Number, ".eE,") && len(strings.TrimLeft(r.Number, "+-")) <= 3
 	switch {
 	case r.Clock && thousandths.MatchString(rest):
-		failIf(partOf(text, from, end))
+		failIf(partOf(w.ln.text, w.from, w.from+len(w.Number)))
 	case r.Clock:
 		return
 	case whole && thousands.MatchString(rest) && rest[0] == ' ' && !c.joins(rest[1:]):
-		l.note("a space and three digits follow a number of %s and are not read: if the space separates thousands, print numbers without it", c.Name)
+		w.l.note("a space and three digits follow a number of %s and are not read: if the space separates thousands, print numbers without it", c.Name)
 	case whole && thousands.MatchString(rest):
-		fail("%q may be only part of a number in %q, with thousands separators; let the program print it without them", r.Number, shown(text, from, end))
+		fail("%q may be only part of a number in %q, with thousands separators; let the program print it without them", r.Number, text)
 	case power.MatchString(rest):
-		fail("a power of ten follows %s in %q; let the program print the number in full or as 1.2e6", r.Number, shown(text, from, end))
+		fail("a power of ten follows %s in %q; let the program print the number in full or as 1.2e6", r.Number, text)
 	case interval.MatchString(rest):
-		fail("%q is one end of a range, or a part of a fraction, in %q; let the expression name the text after the number if this one is meant", r.Number, shown(text, from, end))
+		fail("%q is one end of a range, or a part of a fraction, in %q; let the expression name the text after the number if this one is meant", r.Number, text)
 	}
 	if m := spread.FindString(rest); m != "" && r.Unit == "" && c.unitAt < 0 {
 		rest = rest[len(m):]
@@ -165,12 +165,13 @@ var (
 
 // sharedUnit sets the unit of a number that shares it with the numbers after it: 5.2/4.1/9.9 ms,
 // 5.2 [4.1, 9.9] ms.
-func (c *compiled) sharedUnit(rest string, r *number.Reading) {
-	if r.Unit != "" || r.Clock || c.unitAt >= 0 || !c.known {
+func (w *numberAt) sharedUnit() {
+	c, rest := w.c, w.after()
+	if w.Unit != "" || w.Clock || c.unitAt >= 0 || !c.known {
 		return
 	}
 	if inThousands.MatchString(rest) {
-		fail("%s is in thousands or more by the text after it; let a group (?P<unit>…) match the unit", r.Number)
+		fail("%s is in thousands or more by the text after it; let a group (?P<unit>…) match the unit", w.Number)
 	}
 	text := ""
 	if m := moreNumbers.FindStringSubmatch(rest); m != nil {
@@ -181,14 +182,15 @@ func (c *compiled) sharedUnit(rest string, r *number.Reading) {
 		text = strings.TrimSpace(m[1])
 	}
 	if u, known := number.ParseUnit(text); known && u.Base == c.declared.Base && u.Base != "" {
-		r.Unit, r.Parsed, r.Known, r.Attached = text, u, true, true
+		w.takeUnit(text)
 	}
 }
 
 // scope fails if the text around a number says that a rate covers one device or node,
 // but the pattern expects the run's rate. It also fails for a total if the pattern expects
 // one rank's rate.
-func (l *log) scope(c *compiled, r number.Reading, before, rest string) {
+func (w *numberAt) scope() {
+	c, before, rest := w.c, w.before(), w.after()
 	if c.Of == "rank" && strings.HasSuffix(c.unit.base, "/s") {
 		phrase := phraseOf.FindString(before)
 		if totalOf.MatchString(phrase) && !inPhrase.MatchString(phrase) || onSeveral.MatchString(before) {
@@ -200,12 +202,12 @@ func (l *log) scope(c *compiled, r number.Reading, before, rest string) {
 	}
 	said := ""
 	// The unit comes first: "tokens/s (per GPU)".
-	if _, after, found := strings.Cut(rest, r.Unit); found && r.Unit != "" {
+	if _, after, found := strings.Cut(rest, w.Unit); found && w.Unit != "" {
 		rest = strings.TrimLeft(after, ")]")
 	}
 	if m := perScope.FindStringSubmatch(rest); m != nil {
 		said = m[1]
-	} else if m := lastPer.FindStringSubmatch(r.Unit); m != nil && !r.Known {
+	} else if m := lastPer.FindStringSubmatch(w.Unit); m != nil && !w.Known {
 		said = m[1]
 	}
 	for _, m := range inPhrase.FindAllStringSubmatch(phraseOf.FindString(before), -1) {
@@ -217,7 +219,7 @@ func (l *log) scope(c *compiled, r number.Reading, before, rest string) {
 	if said != "" && number.Kind(said) == "" && number.TimeUnit(said) == 0 && !ofLog[strings.ToLower(said)] {
 		fail("the log has %s per %q, and it is unclear how many there are: let the program print the rate of all, or end the expression with the text after the number", c.Name, said)
 	}
-	if l.o.Workers == 1 {
+	if w.l.o.Workers == 1 {
 		return
 	}
 	for _, one := range []*regexp.Regexp{perPower, onOne} {
@@ -244,8 +246,8 @@ var ofLog = map[string]bool{"run": true, "interval": true, "window": true, "log"
 var shortRate = regexp.MustCompile(`(?i)(?:^|[^\pL])(?:tps|wps|ips)(?:[^\pL]|$)`)
 
 // unclearScope fails if the log names the rate of a run by such an abbreviation only.
-func (l *log) unclearScope(c *compiled, w *numberAt) {
-	if !c.ofAll() || c.ofRun || l.o.Workers == 1 {
+func (w *numberAt) unclearScope() {
+	if !w.c.ofAll() || w.c.ofRun || w.l.o.Workers == 1 {
 		return
 	}
 	for _, text := range []string{w.Unit, keyBefore.FindString(w.before())} {
@@ -267,8 +269,9 @@ func failScope(figure, per, text string) {
 }
 
 // headUnit returns the unit at the head of the column that a number is in, or on a line of its own.
-func (c *compiled) headUnit(ln line, before string) (u number.Unit, text string, ok bool) {
-	name := ln.head.of(ln.text, len(before))
+func (w *numberAt) headUnit() (u number.Unit, text string, ok bool) {
+	c, ln := w.c, w.ln
+	name := ln.head.of(ln.text, w.from)
 	if times := ln.head.timesOf(ln.text); times != "" && c.declared.Base == "s" && !c.declared.Inverse {
 		u, ok := number.ParseUnit(times)
 		return u, times, ok
@@ -291,14 +294,14 @@ func (c *compiled) headUnit(ln line, before string) (u number.Unit, text string,
 
 // keyUnit returns the unit in the name of a number in the log: before it, as in "time_ms=", or
 // where headUnit finds it.
-func (c *compiled) keyUnit(ln line, before string) (u number.Unit, text string, ok bool) {
-	if u, text, ok := c.headUnit(ln, before); ok {
+func (w *numberAt) keyUnit() (u number.Unit, text string, ok bool) {
+	if u, text, ok := w.headUnit(); ok {
 		return u, text, true
 	}
-	if u, text, ok := c.enclosingUnit(ln, before); ok {
+	if u, text, ok := w.enclosingUnit(); ok {
 		return u, text, true
 	}
-	return number.KeyUnit(before, c.declared)
+	return number.KeyUnit(w.before(), w.c.declared)
 }
 
 var rankName = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:rank|gpu|cuda|worker|device|proc(?:ess)?)[ :=_#-]{0,2}(\d{1,5})(?:\D|$)`)

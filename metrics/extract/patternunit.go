@@ -49,16 +49,26 @@ func partOf(text string, from, to int) error {
 	return fmt.Errorf("%q is only part of a number in %q; let the expression match all of it, like [-+0-9.eE]+, [0-9:.]+ for H:MM:SS, or \\S+ for 1h02m and PT1H2M", text[from:to], shown(text, from, to))
 }
 
-// A numberAt is a number that a pattern's group matched, with its unit and its place in the line.
+// A numberAt is a number that a group of a pattern matched, with its unit and its place in the line.
 type numberAt struct {
 	number.Reading
+	l        *log
+	c        *compiled
 	ln       line
-	from, to int // range of the group in the line, without leading spaces
+	groups   []int // the positions of the pattern's groups in the line
+	from, to int   // range of the group in the line, without leading spaces
 }
 
 func (w *numberAt) before() string { return w.ln.text[:w.from] }
 func (w *numberAt) after() string  { return w.ln.text[w.from+len(w.Number):] }
 func (w *numberAt) shown() string  { return shown(w.ln.text, w.from, w.to) }
+
+// takeUnit sets the unit of the number. It ignores text that is not a unit.
+func (w *numberAt) takeUnit(text string) {
+	if u, known := number.ParseUnit(text); known {
+		w.Unit, w.Parsed, w.Known, w.Attached = text, u, true, true
+	}
+}
 
 // quantity returns the number that a pattern matched, in the pattern's unit. The unit in the log
 // is taken from the text next to the number.
@@ -70,7 +80,7 @@ func (l *log) quantity(c *compiled, ln line, m []int) float64 {
 			failIf(err)
 		}
 	}
-	w := &numberAt{ln: ln, from: max(0, m[2*group]), to: max(0, m[2*group+1])}
+	w := &numberAt{l: l, c: c, ln: ln, groups: m, from: max(0, m[2*group]), to: max(0, m[2*group+1])}
 	for w.from < w.to && text[w.from] == ' ' {
 		w.from++
 	}
@@ -79,9 +89,9 @@ func (l *log) quantity(c *compiled, ln line, m []int) float64 {
 	if w.from < w.to && insideLength(text, w.from) {
 		failIf(partOf(text, w.from, w.to))
 	}
-	isPlain := !ok || w.from == w.to || c.plainly(w) || math.Abs(w.Value) > largestNumber
+	isPlain := !ok || w.from == w.to || w.plainly() || math.Abs(w.Value) > largestNumber
 	if ok {
-		l.described(c, w)
+		w.described()
 	}
 	if isPlain {
 		x, ok := parsed(text[w.from:w.to])
@@ -90,7 +100,7 @@ func (l *log) quantity(c *compiled, ln line, m []int) float64 {
 		}
 		return x
 	}
-	x := l.withUnit(c, w, m)
+	x := w.withUnit()
 	if !finite(x) || math.Abs(x) > largestNumber {
 		fail("%s %s is not a finite number in %s", w.Number, w.Unit, c.Unit)
 	}
@@ -111,8 +121,8 @@ var lengthChar = regexp.MustCompile(`[A-Za-z0-9.:]`)
 
 // plainly reports whether the group matched a number without a unit. It fails if the
 // group matched only part of a number.
-func (c *compiled) plainly(w *numberAt) bool {
-	text := w.ln.text
+func (w *numberAt) plainly() bool {
+	c, text := w.c, w.ln.text
 	switch end := w.from + len(w.Number); {
 	case w.Clock && c.known && c.Unit != "" && c.declared.Base != "s":
 		fail("%q is a length of time, and %s is in %s", w.Number, c.Name, c.Unit)
@@ -130,24 +140,25 @@ func (c *compiled) plainly(w *numberAt) bool {
 }
 
 // withUnit returns a number converted from the unit in its group or next to it.
-func (l *log) withUnit(c *compiled, w *numberAt, m []int) float64 {
+func (w *numberAt) withUnit() float64 {
+	c := w.c
 	// 1,234 may have a decimal comma; 1,234.5 and 1,234,567 may not.
 	if w.Grouped && !c.grouped && strings.Count(w.Number, ",") == 1 && !strings.Contains(w.Number, ".") {
 		c.grouped = true
-		l.note("commas in numbers like %s are read as thousands separators", w.Number)
+		w.l.note("commas in numbers like %s are read as thousands separators", w.Number)
 	}
-	c.unitGroup(w.ln.text, m, &w.Reading)
-	l.neighbours(c, w.ln.text, w.from, &w.Reading)
-	if _, _, keyed := c.keyUnit(w.ln, w.before()); c.unitAt < 0 && (w.Unit == "" || !w.Known && !w.Attached) && !keyed {
-		c.besideUnit(w)
+	w.unitGroup()
+	w.neighbours()
+	if _, _, keyed := w.keyUnit(); c.unitAt < 0 && (w.Unit == "" || !w.Known && !w.Attached) && !keyed {
+		w.besideUnit()
 	}
 	located := func(f func()) {
 		if err := try(f); err != nil {
 			fail("%w: %q", err, w.shown())
 		}
 	}
-	located(func() { l.scope(c, w.Reading, w.before(), w.after()) })
-	l.unclearScope(c, w)
+	located(w.scope)
+	w.unclearScope()
 	if end := w.from + len(w.Number); w.Unit != "" && !w.Known {
 		if w.Attached && w.Unit != c.Unit && end < w.to {
 			fail("%q after the number in %q is not a known unit; let the group value match the number only, or write unit = %q", w.Unit, w.shown(), w.Unit)
@@ -158,37 +169,37 @@ func (l *log) withUnit(c *compiled, w *numberAt, m []int) float64 {
 		w.Unit = ""
 	}
 	var x float64
-	located(func() { x = l.converted(c, w.Reading, w.ln, w.before()) })
-	c.contradicted(w, x)
+	located(func() { x = w.converted() })
+	w.contradicted(x)
 	return x
 }
 
 // unitGroup sets the unit from the group "unit", if the expression has one. If that group matched
 // nothing, the number has no unit.
-func (c *compiled) unitGroup(text string, m []int, r *number.Reading) {
-	if c.unitAt < 0 || r.Clock {
+func (w *numberAt) unitGroup() {
+	if w.c.unitAt < 0 || w.Clock {
 		return
 	}
-	from, to := m[2*c.unitAt], m[2*c.unitAt+1]
-	r.Unit, r.Known, r.Attached = "", false, false
+	from, to := w.groups[2*w.c.unitAt], w.groups[2*w.c.unitAt+1]
+	w.Unit, w.Known, w.Attached = "", false, false
 	if from < 0 || from == to {
 		return
 	}
-	r.Unit = strings.Trim(text[from:to], " ,;:.()[]{}|")
-	r.Parsed, r.Known = number.ParseUnit(r.Unit)
+	w.Unit = strings.Trim(w.ln.text[from:to], " ,;:.()[]{}|")
+	w.Parsed, w.Known = number.ParseUnit(w.Unit)
 	switch {
-	case r.Known:
-	case r.Unit == c.Unit: // the user's own unit, which needs no conversion
-		r.Unit = ""
+	case w.Known:
+	case w.Unit == w.c.Unit: // the user's own unit, which needs no conversion
+		w.Unit = ""
 	default:
-		fail("the group unit matched %q in %q, which is not a known unit; to keep it as it is, write unit = %q", r.Unit, shown(text, from, to), r.Unit)
+		fail("the group unit matched %q in %q, which is not a known unit; to keep it as it is, write unit = %q", w.Unit, shown(w.ln.text, from, to), w.Unit)
 	}
 }
 
-// converted returns a number in the pattern's unit. before is the text before the number, which
-// may state a unit.
-func (l *log) converted(c *compiled, r number.Reading, ln line, before string) float64 {
-	own, name, keyed := c.keyUnit(ln, before)
+// converted returns the number in the pattern's unit.
+func (w *numberAt) converted() float64 {
+	c, r := w.c, w.Reading
+	own, name, keyed := w.keyUnit()
 	keyed = keyed && c.unitAt < 0
 	says := r.Unit != ""
 	per := ""
@@ -208,11 +219,11 @@ func (l *log) converted(c *compiled, r number.Reading, ln line, before string) f
 	case !c.known && c.Unit != "":
 		return c.inUnknown(r)
 	case says && u.Unclear:
-		return l.bitsOrBytes(c, u, r.Unit, r.Value)
+		return w.l.bitsOrBytes(c, u, r.Unit, r.Value)
 	case !says && keyed && own.Unclear:
-		return l.bitsOrBytes(c, own, name, r.Value)
+		return w.l.bitsOrBytes(c, own, name, r.Value)
 	case c.Unit == "":
-		return l.adopt(c, r)
+		return w.l.adopt(c, r)
 	case says && u.Base+"/s" == c.declared.Base && !u.Bare: // 12K tokens, for tokens/s
 		r.Parsed = number.Unit{Scale: u.Scale, Bare: true}
 	}
@@ -227,11 +238,11 @@ func (l *log) converted(c *compiled, r number.Reading, ln line, before string) f
 	}
 	if !keyed || own.Bare {
 		if !says {
-			c.nanoseconds(r, ln, before)
+			w.nanoseconds()
 		}
 		return x
 	}
-	return l.byName(c, x, own, name)
+	return w.l.byName(c, x, own, name)
 }
 
 // jsonMember matches the text before the value of a member of a JSON object.
@@ -242,12 +253,13 @@ const longest = 1e6
 
 // nanoseconds fails if a number without a unit in a JSON file is likely to be in nanoseconds, as all
 // times in vegeta's reports are, and the pattern has another unit.
-func (c *compiled) nanoseconds(r number.Reading, ln line, before string) {
-	if d := c.declared; d.Base != "s" || d.Inverse || d.Scale < 1e-8 || strings.Contains(r.Number, ".") || !jsonMember.MatchString(before) {
+func (w *numberAt) nanoseconds() {
+	c := w.c
+	if d := c.declared; d.Base != "s" || d.Inverse || d.Scale < 1e-8 || strings.Contains(w.Number, ".") || !jsonMember.MatchString(w.before()) {
 		return
 	}
-	vegeta := strings.Contains(ln.text, `"latencies"`) && strings.Contains(ln.text, `"bytes_in"`)
-	if vegeta || r.Value*c.declared.Scale >= longest && !c.wholeRun() {
+	vegeta := strings.Contains(w.ln.text, `"latencies"`) && strings.Contains(w.ln.text, `"bytes_in"`)
+	if vegeta || w.Value*c.declared.Scale >= longest && !c.wholeRun() {
 		fail("%s has no unit in the log, and vegeta and others write times in JSON in ns: write unit = \"ns\", or let the program print the unit", c.Name)
 	}
 }
