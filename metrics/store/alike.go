@@ -84,11 +84,10 @@ type storedParameter struct {
 
 // eachRun calls each for every run of a query that returns rows of the table run_parameter: the
 // run, key, value and type, with the rows of a run together.
-func eachRun[R comparable](rows *sql.Rows, each func(R, []storedParameter) error) error {
-	defer rows.Close()
+func eachRun[R comparable](rows queried, each func(R, []storedParameter) error) error {
 	var run R
 	var list []storedParameter // of the current run
-	for rows.Next() {
+	if err := rows.each(func(rows *sql.Rows) error {
 		var of R
 		var p storedParameter
 		if err := rows.Scan(&of, &p.key, &p.value, &p.kind); err != nil {
@@ -101,8 +100,8 @@ func eachRun[R comparable](rows *sql.Rows, each func(R, []storedParameter) error
 			list = list[:0]
 		}
 		run, list = of, append(list, p)
-	}
-	if err := rows.Err(); err != nil || len(list) == 0 {
+		return nil
+	}); err != nil || len(list) == 0 {
 		return err
 	}
 	return each(run, list)

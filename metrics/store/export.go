@@ -72,16 +72,11 @@ func factsOf(ctx context.Context, tx *sql.Tx, facts []RunFacts) error {
 	if err != nil {
 		return err
 	}
-	rows, err := tx.QueryContext(ctx, `SELECT run, kind, coalesce(cluster, ''), coalesce(partition, ''), coalesce(git_commit, ''), started, ended, coalesce(restart, 0),
+	if err := found(tx.QueryContext(ctx, `SELECT run, kind, coalesce(cluster, ''), coalesce(partition, ''), coalesce(git_commit, ''), started, ended, coalesce(restart, 0),
 			EXISTS (SELECT 1 FROM counted c WHERE c.id = runs.id),
 			EXISTS (SELECT 1 FROM event_file f JOIN block b ON b.file = f.id WHERE f.run = runs.id AND f.writer = 'rank'),
 			EXISTS (SELECT 1 FROM event_file f JOIN evaluation e ON e.file = f.id WHERE f.run = runs.id AND f.writer = 'rank')
-		FROM runs WHERE run IN (SELECT value FROM json_each(?))`, text)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
+		FROM runs WHERE run IN (SELECT value FROM json_each(?))`, text)).each(func(rows *sql.Rows) error {
 		var run string
 		var f RunFacts
 		var started, ended sql.NullFloat64
@@ -96,17 +91,12 @@ func factsOf(ctx context.Context, tx *sql.Tx, facts []RunFacts) error {
 			f.Ended = metrics.Time(ended.Float64).UTC()
 		}
 		*of[run] = f
-	}
-	if err := rows.Err(); err != nil {
+		return nil
+	}); err != nil {
 		return err
 	}
-	rows, err = tx.QueryContext(ctx, `SELECT run, measure, coalesce(unit, ''), coalesce(better, ''), value, reached, coalesce(why, ''), at
-		FROM "values" WHERE run IN (SELECT value FROM json_each(?)) ORDER BY run, at, measure`, text)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	return found(tx.QueryContext(ctx, `SELECT run, measure, coalesce(unit, ''), coalesce(better, ''), value, reached, coalesce(why, ''), at
+		FROM "values" WHERE run IN (SELECT value FROM json_each(?)) ORDER BY run, at, measure`, text)).each(func(rows *sql.Rows) error {
 		var run string
 		var r Result
 		var at sql.NullString
@@ -119,8 +109,8 @@ func factsOf(ctx context.Context, tx *sql.Tx, facts []RunFacts) error {
 			}
 		}
 		of[run].Results = append(of[run].Results, r)
-	}
-	return rows.Err()
+		return nil
+	})
 }
 
 // A RankStep is one step of one rank, or of the Ranks ranks from Rank on that one process
@@ -135,24 +125,16 @@ type RankStep struct {
 // EachStep calls each for every step of a run, sorted by restart, rank and step.
 func (s *Store) EachStep(ctx context.Context, run string, each func(RankStep) error) error {
 	err := inTx(ctx, s.read, func(tx *sql.Tx) error {
-		rows, err := tx.QueryContext(ctx, `SELECT f.restart, f.rank, f.ranks, b.block, b.tick, duration_min, duration, samples_min, samples, data_wait_min, data_wait,
+		one, step := new(block), RankStep{}
+		return found(tx.QueryContext(ctx, `SELECT f.restart, f.rank, f.ranks, b.block, b.tick, duration_min, duration, samples_min, samples, data_wait_min, data_wait,
 				compute_min, compute, communication_min, communication
 			FROM run r JOIN event_file f ON f.run = r.id JOIN block b ON b.file = f.id
-			WHERE r.name = ? AND f.writer = 'rank' ORDER BY f.restart, f.rank, b.block`, run)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		one, step := new(block), RankStep{}
-		for rows.Next() {
+			WHERE r.name = ? AND f.writer = 'rank' ORDER BY f.restart, f.rank, b.block`, run)).each(func(rows *sql.Rows) error {
 			if err := one.scan(rows, &step.Restart, &step.Rank, &step.Ranks, &one.number); err != nil {
 				return err
 			}
-			if err := one.each(step, each); err != nil {
-				return err
-			}
-		}
-		return rows.Err()
+			return one.each(step, each)
+		})
 	})
 	if err != nil {
 		return fmt.Errorf("run %s: %w", run, err)
@@ -165,22 +147,14 @@ func (s *Store) EachStep(ctx context.Context, run string, each func(RankStep) er
 // are means over the ranks.
 func (s *Store) EachCommonStep(ctx context.Context, run string, restart int, each func(RankStep) error) error {
 	err := inTx(ctx, s.read, func(tx *sql.Tx) error {
-		rows, err := tx.QueryContext(ctx, `SELECT slowest, step, duration, samples, data_wait, compute, communication
-			FROM steps WHERE run = ? AND restart = ? ORDER BY step`, run, restart)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
+		return found(tx.QueryContext(ctx, `SELECT slowest, step, duration, samples, data_wait, compute, communication
+			FROM steps WHERE run = ? AND restart = ? ORDER BY step`, run, restart)).each(func(rows *sql.Rows) error {
 			one := RankStep{Restart: restart, Ranks: 1}
 			if err := rows.Scan(&one.Rank, &one.Step, &one.Duration, &one.Samples, &one.DataWait, &one.Compute, &one.Communication); err != nil {
 				return err
 			}
-			if err := each(one); err != nil {
-				return err
-			}
-		}
-		return rows.Err()
+			return each(one)
+		})
 	})
 	if err != nil {
 		return fmt.Errorf("run %s: %w", run, err)
@@ -221,21 +195,16 @@ type Timeline struct {
 func (s *Store) Timelines(ctx context.Context, run string) (list []Timeline, err error) {
 	err = inTx(ctx, s.read, func(tx *sql.Tx) error {
 		var ids []int64
-		rows, err := tx.QueryContext(ctx, `SELECT f.id, f.restart, f.rank, f.ranks, coalesce(f.started, 0), coalesce(f.host, '')
-			FROM run r JOIN event_file f ON f.run = r.id WHERE r.name = ? AND f.writer = 'rank' ORDER BY f.restart, f.rank`, run)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
+		if err := found(tx.QueryContext(ctx, `SELECT f.id, f.restart, f.rank, f.ranks, coalesce(f.started, 0), coalesce(f.host, '')
+			FROM run r JOIN event_file f ON f.run = r.id WHERE r.name = ? AND f.writer = 'rank' ORDER BY f.restart, f.rank`, run)).each(func(rows *sql.Rows) error {
 			var id int64
 			var t Timeline
 			if err := rows.Scan(&id, &t.Restart, &t.Rank, &t.Ranks, &t.Unix, &t.Host); err != nil {
 				return err
 			}
 			ids, list = append(ids, id), append(list, t)
-		}
-		if err := rows.Err(); err != nil {
+			return nil
+		}); err != nil {
 			return err
 		}
 		for i, id := range ids {
@@ -253,21 +222,16 @@ func (s *Store) Timelines(ctx context.Context, run string) (list []Timeline, err
 
 // milestones reads the Train, Epoch and Evaluation events of one event file.
 func milestones(ctx context.Context, tx *sql.Tx, file int64) (list []metrics.Event, err error) {
-	rows, err := tx.QueryContext(ctx, `SELECT 0 AS kind, time, 0 AS line, 0 AS epoch, 0 AS step, 0.0 AS accuracy, NULL AS loss, 0.0 AS seconds, 0.0 AS rate FROM train WHERE file = ?1
+	err = found(tx.QueryContext(ctx, `SELECT 0 AS kind, time, 0 AS line, 0 AS epoch, 0 AS step, 0.0 AS accuracy, NULL AS loss, 0.0 AS seconds, 0.0 AS rate FROM train WHERE file = ?1
 		UNION ALL SELECT 1, time, line, epoch, step, 0, loss, seconds, learning_rate FROM epoch WHERE file = ?1
 		UNION ALL SELECT 2, time, line, epoch, step, accuracy, loss, seconds, 0 FROM evaluation WHERE file = ?1
-		ORDER BY time, line`, file)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
+		ORDER BY time, line`, file)).each(func(rows *sql.Rows) error {
 		var kind, line, epoch, step int
 		var e metrics.Event
 		var accuracy, seconds, rate float64
 		var loss *float64
 		if err := rows.Scan(&kind, &e.Time, &line, &epoch, &step, &accuracy, &loss, &seconds, &rate); err != nil {
-			return nil, err
+			return err
 		}
 		switch kind {
 		case 0:
@@ -278,6 +242,7 @@ func milestones(ctx context.Context, tx *sql.Tx, file int64) (list []metrics.Eve
 			e.Evaluation = &metrics.Evaluation{Epoch: epoch, Step: step, Accuracy: accuracy, Loss: loss, Seconds: seconds}
 		}
 		list = append(list, e)
-	}
-	return list, rows.Err()
+		return nil
+	})
+	return list, err
 }

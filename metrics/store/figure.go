@@ -11,9 +11,8 @@ import (
 const selectFigures = `SELECT g.name, g.value, g.unit, g.better, g.at, g.plus_minus, g.plus_minus_is, g.reduce, g.of, g.note, g.source, g.source_line
 	FROM figure g JOIN event_file f ON f.id = g.file`
 
-func scanFigures(rows *sql.Rows, add func(metrics.Figure)) error {
-	defer rows.Close()
-	for rows.Next() {
+func scanFigures(rows queried, add func(metrics.Figure)) error {
+	return rows.each(func(rows *sql.Rows) error {
 		var f metrics.Figure
 		var at string
 		if err := rows.Scan(&f.Name, &f.Value, &f.Unit, &f.Better, &at, &f.PlusMinus, &f.PlusMinusIs, &f.Reduce, &f.Of, &f.Note, &f.File, &f.Line); err != nil {
@@ -25,18 +24,14 @@ func scanFigures(rows *sql.Rows, add func(metrics.Figure)) error {
 			}
 		}
 		add(f)
-	}
-	return rows.Err()
+		return nil
+	})
 }
 
 // figures reads the reported values of the restart from which the run's result was computed.
 func (q *details) figures() error {
-	rows, err := q.tx.QueryContext(q.ctx, selectFigures+` JOIN result x ON x.run = f.run AND x.restart = f.restart
-		WHERE f.run = ? ORDER BY f.rank, g.line`, q.run)
-	if err != nil {
-		return err
-	}
-	return scanFigures(rows, func(f metrics.Figure) { q.d.Figures = append(q.d.Figures, f) })
+	return scanFigures(found(q.tx.QueryContext(q.ctx, selectFigures+` JOIN result x ON x.run = f.run AND x.restart = f.restart
+		WHERE f.run = ? ORDER BY f.rank, g.line`, q.run)), func(f metrics.Figure) { q.d.Figures = append(q.d.Figures, f) })
 }
 
 // source reads path, format and digest of the file from which the run was imported, if it was

@@ -37,29 +37,25 @@ type position struct {
 // knownFiles returns the positions of the run's files that are in the database, by writer, rank
 // and restart.
 func knownFiles(tx *sql.Tx, run int64) (map[string]map[place]position, error) {
-	rows, err := tx.Query(`SELECT writer, rank, restart, id, path, inode, size, modified, head, head_size, offset, line
-		FROM event_file WHERE run = ?`, run)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
 	known := map[string]map[place]position{}
-	for rows.Next() {
+	err := found(tx.Query(`SELECT writer, rank, restart, id, path, inode, size, modified, head, head_size, offset, line
+		FROM event_file WHERE run = ?`, run)).each(func(rows *sql.Rows) error {
 		var writer string
 		var at place
 		var p position
 		var inode int64
 		if err := rows.Scan(&writer, &at.rank, &at.restart, &p.id, &p.path, &inode, &p.size, &p.modified,
 			&p.head, &p.headSize, &p.offset, &p.line); err != nil {
-			return nil, err
+			return err
 		}
 		p.inode = uint64(inode)
 		if known[writer] == nil {
 			known[writer] = map[place]position{}
 		}
 		known[writer][at] = p
-	}
-	return known, rows.Err()
+		return nil
+	})
+	return known, err
 }
 
 // errOpen means that a file could not be opened. Nothing of it was stored.

@@ -26,28 +26,20 @@ func (w *fileWriter) gradients(g *metrics.Gradients, line int) error {
 // rankGradients returns the gradient norms that the ranks recorded after the given restart,
 // sorted by epoch.
 func (in *ingest) rankGradients(restart int) ([]summary.RankGradients, error) {
-	rows, err := in.tx.Query(`SELECT f.rank, g.epoch, g.step, g.samples, g.global_samples, g.steps, g.own, g.averaged
+	return listOf(found(in.tx.Query(`SELECT f.rank, g.epoch, g.step, g.samples, g.global_samples, g.steps, g.own, g.averaged
 		FROM gradients g JOIN event_file f ON f.id = g.file
-		WHERE f.run = ? AND f.writer = 'rank' AND f.restart = ? ORDER BY g.epoch, f.rank, g.line`, in.run, restart)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var list []summary.RankGradients
-	for rows.Next() {
-		var g summary.RankGradients
+		WHERE f.run = ? AND f.writer = 'rank' AND f.restart = ? ORDER BY g.epoch, f.rank, g.line`, in.run, restart)), func(rows *sql.Rows, g *summary.RankGradients) error {
 		var steps, own, averaged string
 		if err := rows.Scan(&g.Rank, &g.Epoch, &g.Step, &g.Samples, &g.GlobalSamples, &steps, &own, &averaged); err != nil {
-			return nil, err
+			return err
 		}
 		for text, into := range map[*string]any{&steps: &g.Steps, &own: &g.Own, &averaged: &g.Averaged} {
 			if err := json.Unmarshal([]byte(*text), into); err != nil {
-				return nil, err
+				return err
 			}
 		}
-		list = append(list, g)
-	}
-	return list, rows.Err()
+		return nil
+	})
 }
 
 // noiseScales stores the gradient noise scales of the run.
@@ -68,19 +60,8 @@ func (in *ingest) noiseScales(list []summary.NoiseScale) error {
 
 // noiseScalesOf returns the gradient noise scales of the run, sorted by epoch.
 func noiseScalesOf(ctx context.Context, tx *sql.Tx, run int64) ([]summary.NoiseScale, error) {
-	rows, err := tx.QueryContext(ctx, `SELECT epoch, step, steps, batch, global_batch, samples, low, high, coalesce(gradient_squared, 0), coalesce(noise, 0), why
-		FROM noise_scale WHERE run = ? ORDER BY epoch`, run)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var list []summary.NoiseScale
-	for rows.Next() {
-		var n summary.NoiseScale
-		if err := rows.Scan(&n.Epoch, &n.Step, &n.Steps, &n.Batch, &n.GlobalBatch, &n.Samples, &n.Low, &n.High, &n.GradientSquared, &n.Noise, &n.Why); err != nil {
-			return nil, err
-		}
-		list = append(list, n)
-	}
-	return list, rows.Err()
+	return listOf(found(tx.QueryContext(ctx, `SELECT epoch, step, steps, batch, global_batch, samples, low, high, coalesce(gradient_squared, 0), coalesce(noise, 0), why
+		FROM noise_scale WHERE run = ? ORDER BY epoch`, run)), func(rows *sql.Rows, n *summary.NoiseScale) error {
+		return rows.Scan(&n.Epoch, &n.Step, &n.Steps, &n.Batch, &n.GlobalBatch, &n.Samples, &n.Low, &n.High, &n.GradientSquared, &n.Noise, &n.Why)
+	})
 }

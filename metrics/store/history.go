@@ -44,15 +44,10 @@ func (s *Store) History(ctx context.Context, f Filter, m measure.Measure) ([]Poi
 	var points []PointHistory
 	var prints []fingerprint.Print
 	err = s.filtered(ctx, f, func(ctx context.Context, tx *sql.Tx, where string, args []any) error {
-		rows, err := tx.QueryContext(ctx, query+" WHERE figure IS NOT NULL AND status = 'done' AND "+where, append(arguments, args...)...)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
 		// Many rows share few points and fingerprints: parse each only once.
 		at, of := map[string]int{}, map[string]int{}
 		var point, print sql.RawBytes
-		for rows.Next() {
+		return found(tx.QueryContext(ctx, query+" WHERE figure IS NOT NULL AND status = 'done' AND "+where, append(arguments, args...)...)).each(func(rows *sql.Rows) error {
 			var sample compare.Sample
 			if err := rows.Scan(&point, &sample.Run, &sample.Unix, &sample.Value, &print); err != nil {
 				return err
@@ -73,8 +68,8 @@ func (s *Store) History(ctx context.Context, f Filter, m measure.Measure) ([]Poi
 				prints = append(prints, p)
 			}
 			points[i].Samples = append(points[i].Samples, sample)
-		}
-		return rows.Err()
+			return nil
+		})
 	})
 	slices.SortFunc(points, func(a, b PointHistory) int { return strings.Compare(a.Point, b.Point) })
 	return points, prints, err
@@ -94,20 +89,16 @@ func (s *Store) Marks(ctx context.Context, ids []int64) (map[int64]RunMark, erro
 	if err != nil {
 		return nil, err
 	}
-	rows, err := s.read.QueryContext(ctx, `SELECT r.id, r.name, r.framework, r.workers, coalesce(x.git_commit, '') FROM run r
-		LEFT JOIN result x ON x.run = r.id WHERE `+good, list)
-	if err != nil {
-		return nil, explain(err)
-	}
-	defer rows.Close()
 	marks := map[int64]RunMark{}
-	for rows.Next() {
+	err = found(s.read.QueryContext(ctx, `SELECT r.id, r.name, r.framework, r.workers, coalesce(x.git_commit, '') FROM run r
+		LEFT JOIN result x ON x.run = r.id WHERE `+good, list)).each(func(rows *sql.Rows) error {
 		var id int64
 		var m RunMark
 		if err := rows.Scan(&id, &m.Run, &m.Framework, &m.Workers, &m.GitCommit); err != nil {
-			return nil, err
+			return err
 		}
 		marks[id] = m
-	}
-	return marks, rows.Err()
+		return nil
+	})
+	return marks, err
 }

@@ -35,24 +35,18 @@ func (x *indices) another() error {
 }
 
 func (x *indices) drop() error {
-	rows, err := x.tx.Query(`SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL
-		AND tbl_name IN ('every_run', 'event_file', 'import') ORDER BY rowid`)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
 	var names []string
-	for rows.Next() {
+	if err := found(x.tx.Query(`SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL
+		AND tbl_name IN ('every_run', 'event_file', 'import') ORDER BY rowid`)).each(func(rows *sql.Rows) error {
 		var name, create string
 		if err := rows.Scan(&name, &create); err != nil {
 			return err
 		}
 		names, x.dropped = append(names, name), append(x.dropped, create)
-	}
-	if err := rows.Err(); err != nil {
+		return nil
+	}); err != nil {
 		return err
 	}
-	rows.Close()
 	if err := setCache(x.tx, sparingKiB); err != nil { // new rows are appended at the ends of the tables
 		return err
 	}

@@ -171,20 +171,15 @@ func newIngest(ctx context.Context, tx *sql.Tx, run int64, report *Report, h hid
 
 // files reads the new events of every event file.
 func (in *ingest) files(files []metrics.EventFile) error {
-	rows, err := in.tx.Query(`SELECT f.restart, coalesce(max(f.world_size), r.workers) FROM event_file f JOIN every_run r ON r.id = f.run
-		WHERE f.run = ? AND f.writer = 'rank' GROUP BY f.restart`, in.run)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	if err := found(in.tx.Query(`SELECT f.restart, coalesce(max(f.world_size), r.workers) FROM event_file f JOIN every_run r ON r.id = f.run
+		WHERE f.run = ? AND f.writer = 'rank' GROUP BY f.restart`, in.run)).each(func(rows *sql.Rows) error {
 		var restart, world int
 		if err := rows.Scan(&restart, &world); err != nil {
 			return err
 		}
 		in.worlds[restart] = world
-	}
-	if err := rows.Err(); err != nil {
+		return nil
+	}); err != nil {
 		return err
 	}
 	known, err := knownFiles(in.tx, in.run)
@@ -232,21 +227,4 @@ func (in *ingest) resultIsOld() (bool, error) {
 	var old bool
 	err := in.tx.QueryRow("SELECT EXISTS (SELECT 1 FROM result WHERE run = ? AND algorithm <> ?)", in.run, summary.AlgorithmVersion).Scan(&old)
 	return old, err
-}
-
-// column1 collects the results of a query that has one column.
-func column1[T any](rows *sql.Rows, err error) ([]T, error) {
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var list []T
-	for rows.Next() {
-		var v T
-		if err := rows.Scan(&v); err != nil {
-			return nil, err
-		}
-		list = append(list, v)
-	}
-	return list, rows.Err()
 }

@@ -27,39 +27,26 @@ func (s *Store) SetLooks(ctx context.Context, study string, looks []metrics.Look
 
 // Looks returns the interim analyses of a study, sorted by series and number.
 func (s *Store) Looks(ctx context.Context, study string) (list []metrics.Look, err error) {
-	rows, err := s.read.QueryContext(ctx, `SELECT series, number, at, runs, most, confidence, workers, probability, decided, rival, ratio, low, high, price, text
-		FROM look WHERE study = ? ORDER BY series, number`, study)
-	if err != nil {
-		return nil, explain(err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var l metrics.Look
-		if err := rows.Scan(&l.Series, &l.Number, &l.Unix, &l.Runs, &l.Most, &l.Confidence, &l.Workers, &l.Probability, &l.Decided, &l.Rival, &l.Ratio, &l.Low, &l.High, &l.Price, &l.Text); err != nil {
-			return nil, explain(err)
-		}
-		list = append(list, l)
-	}
-	return list, explain(rows.Err())
+	return listOf(found(s.read.QueryContext(ctx, `SELECT series, number, at, runs, most, confidence, workers, probability, decided, rival, ratio, low, high, price, text
+		FROM look WHERE study = ? ORDER BY series, number`, study)), func(rows *sql.Rows, l *metrics.Look) error {
+		return rows.Scan(&l.Series, &l.Number, &l.Unix, &l.Runs, &l.Most, &l.Confidence, &l.Workers, &l.Probability, &l.Decided, &l.Rival, &l.Ratio, &l.Low, &l.High, &l.Price, &l.Text)
+	})
 }
 
 // Looked returns the studies that have interim analyses, each with the maximum number of runs per
 // point that its last one planned.
 func (s *Store) Looked(ctx context.Context) (map[string]int, error) {
-	rows, err := s.read.QueryContext(ctx, "SELECT study, most, max(at) FROM look GROUP BY study") // SQLite takes most from the row of the maximum
-	if err != nil {
-		return nil, explain(err)
-	}
-	defer rows.Close()
 	most := map[string]int{}
-	for rows.Next() {
+	// SQLite takes most from the row of the maximum.
+	err := found(s.read.QueryContext(ctx, "SELECT study, most, max(at) FROM look GROUP BY study")).each(func(rows *sql.Rows) error {
 		var study string
 		var n int
 		var at float64
 		if err := rows.Scan(&study, &n, &at); err != nil {
-			return nil, explain(err)
+			return err
 		}
 		most[study] = n
-	}
-	return most, explain(rows.Err())
+		return nil
+	})
+	return most, err
 }

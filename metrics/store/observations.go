@@ -113,18 +113,9 @@ const good = `r.id IN (SELECT value FROM json_each(?))`
 // each calls scan for every row of a query. scan must store the first column, the run's ID, in
 // id.
 func (o *observer) each(query string, scan func(rows *sql.Rows, id *int64) error) error {
-	rows, err := o.tx.QueryContext(o.ctx, query, o.ids)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var id int64
-		if err := scan(rows, &id); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
+	return found(o.tx.QueryContext(o.ctx, query, o.ids)).each(func(rows *sql.Rows) error {
+		return scan(rows, new(int64))
+	})
 }
 
 func (o *observer) runs() error {
@@ -193,11 +184,8 @@ func (o *observer) hosts() error {
 }
 
 func (o *observer) parameters() error {
-	rows, err := o.tx.QueryContext(o.ctx, `SELECT r.id, p.key, p.value, p.type FROM run r JOIN run_parameter p ON p.run = r.id WHERE `+good+` ORDER BY r.id, p.key`, o.ids)
-	if err != nil {
-		return err
-	}
-	err = eachRun(rows, func(run int64, list []storedParameter) error { return o.have(&o.list[o.at[run]], list) })
+	rows := found(o.tx.QueryContext(o.ctx, `SELECT r.id, p.key, p.value, p.type FROM run r JOIN run_parameter p ON p.run = r.id WHERE `+good+` ORDER BY r.id, p.key`, o.ids))
+	err := eachRun(rows, func(run int64, list []storedParameter) error { return o.have(&o.list[o.at[run]], list) })
 	for i := range o.list { // runs without stored parameters
 		if v := &o.list[i]; v.Parameters == nil && err == nil {
 			err = o.have(v, nil)
@@ -222,20 +210,12 @@ func (o *observer) values() error {
 	if err != nil {
 		return err
 	}
-	rows, err := o.tx.QueryContext(o.ctx, selectValues+" JOIN run r ON r.id = v.run WHERE "+good+" ORDER BY v.run, v.measure, v.place", o.ids)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := all.scan(rows, func(run int64) held {
+	return found(o.tx.QueryContext(o.ctx, selectValues+" JOIN run r ON r.id = v.run WHERE "+good+" ORDER BY v.run, v.measure, v.place", o.ids)).each(func(rows *sql.Rows) error {
+		return all.scan(rows, func(run int64) held {
 			v := &o.list[o.at[run]]
 			return held{v.Values, &v.Why, &v.Reported, &v.Places}
-		}); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
+		})
+	})
 }
 
 func (o *observer) evaluations() error {
@@ -263,21 +243,16 @@ const unreplaced = ` AND NOT (status <> 'done' AND EXISTS (SELECT 1 FROM run d
 // leftOut adds warnings that count the runs that match the filter but are not used, except failed attempts whose run
 // a later attempt completed. If no run matches, it returns an error that names the existing studies.
 func (o *observer) leftOut() error {
-	rows, err := o.tx.QueryContext(o.ctx, "SELECT status, count(*) FROM runs WHERE "+o.where+unreplaced+" GROUP BY status", o.args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
 	count := map[metrics.Status]int{}
-	for rows.Next() {
+	if err := found(o.tx.QueryContext(o.ctx, "SELECT status, count(*) FROM runs WHERE "+o.where+unreplaced+" GROUP BY status", o.args...)).each(func(rows *sql.Rows) error {
 		var status metrics.Status
 		var n int
 		if err := rows.Scan(&status, &n); err != nil {
 			return err
 		}
 		count[status] = n
-	}
-	if err := rows.Err(); err != nil {
+		return nil
+	}); err != nil {
 		return err
 	}
 	if len(count) == 0 && o.filter.Study != "" {

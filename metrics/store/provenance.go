@@ -71,19 +71,9 @@ func (s *Store) Provenance(ctx context.Context, runs []string) (*Provenance, err
 
 // countedTexts returns the rows of a query for texts and counts.
 func countedTexts(ctx context.Context, tx *sql.Tx, query string, args ...any) (list []Counted[string], err error) {
-	rows, err := tx.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var c Counted[string]
-		if err := rows.Scan(&c.Value, &c.Runs); err != nil {
-			return nil, err
-		}
-		list = append(list, c)
-	}
-	return list, rows.Err()
+	return listOf(found(tx.QueryContext(ctx, query, args...)), func(rows *sql.Rows, c *Counted[string]) error {
+		return rows.Scan(&c.Value, &c.Runs)
+	})
 }
 
 // withoutSerials merges environments that differ only in the serial numbers of GPUs. A run may

@@ -145,10 +145,7 @@ func (in *ingest) summaryInput() (*summary.Input, []evaluationKey, error) {
 		WHERE f.run = ? AND f.restart = ? GROUP BY n.text ORDER BY min(f.rank), min(n.line)`, in.run, restart)); err != nil {
 		return nil, nil, err
 	}
-	figures, err := in.tx.Query(selectFigures+" WHERE f.run = ? AND f.restart = ? ORDER BY f.rank, g.line", in.run, restart)
-	if err != nil {
-		return nil, nil, err
-	}
+	figures := found(in.tx.Query(selectFigures+" WHERE f.run = ? AND f.restart = ? ORDER BY f.rank, g.line", in.run, restart))
 	if err := scanFigures(figures, input.Add); err != nil {
 		return nil, nil, err
 	}
@@ -166,22 +163,11 @@ func (in *ingest) summaryInput() (*summary.Input, []evaluationKey, error) {
 }
 
 func (in *ingest) incarnations() ([]summary.Incarnation, error) {
-	rows, err := in.tx.Query(`SELECT f.restart, coalesce(max(f.rank = 0 AND s.status = ?), 0)
+	return listOf(found(in.tx.Query(`SELECT f.restart, coalesce(max(f.rank = 0 AND s.status = ?), 0)
 		FROM event_file f LEFT JOIN stop s ON s.file = f.id
-		WHERE f.run = ? AND f.writer = 'rank' GROUP BY f.restart ORDER BY f.restart`, metrics.StopDone, in.run)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var list []summary.Incarnation
-	for rows.Next() {
-		var i summary.Incarnation
-		if err := rows.Scan(&i.Restart, &i.Done); err != nil {
-			return nil, err
-		}
-		list = append(list, i)
-	}
-	return list, rows.Err()
+		WHERE f.run = ? AND f.writer = 'rank' GROUP BY f.restart ORDER BY f.restart`, metrics.StopDone, in.run)), func(rows *sql.Rows, i *summary.Incarnation) error {
+		return rows.Scan(&i.Restart, &i.Done)
+	})
 }
 
 // stated adds the values that rank 0 reported during the training and to which the run's targets
@@ -191,13 +177,8 @@ func (in *ingest) stated(restart int, input *summary.Input) error {
 	if err != nil || asked == "[]" {
 		return err
 	}
-	rows, err := in.tx.Query(`SELECT g.time, g.name, g.value, g.at FROM figure g JOIN event_file f ON f.id = g.file
-		WHERE f.run = ? AND f.restart = ? AND f.rank = 0 AND g.at <> '{}' AND g.name IN (SELECT value FROM json_each(?)) ORDER BY g.time, g.line`, in.run, restart, asked)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	return found(in.tx.Query(`SELECT g.time, g.name, g.value, g.at FROM figure g JOIN event_file f ON f.id = g.file
+		WHERE f.run = ? AND f.restart = ? AND f.rank = 0 AND g.at <> '{}' AND g.name IN (SELECT value FROM json_each(?)) ORDER BY g.time, g.line`, in.run, restart, asked)).each(func(rows *sql.Rows) error {
 		var f metrics.Figure
 		var seconds float64
 		var at string
@@ -208,8 +189,8 @@ func (in *ingest) stated(restart int, input *summary.Input) error {
 			return err
 		}
 		input.State(seconds, f)
-	}
-	return rows.Err()
+		return nil
+	})
 }
 
 // said returns the parameters of the run's point that concern MFU and tokens.
@@ -241,21 +222,10 @@ func (in *ingest) targets() ([]measure.Target, error) {
 }
 
 func (in *ingest) stepsFor(restart int) ([]summary.Step, error) {
-	rows, err := in.tx.Query(`SELECT step, duration, mean, slowest, samples, data_wait, compute, communication
-		FROM step WHERE run = ? AND restart = ? ORDER BY step`, in.run, restart)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var list []summary.Step
-	for rows.Next() {
-		var s summary.Step
-		if err := rows.Scan(&s.Index, &s.Duration, &s.Mean, &s.Slowest, &s.Samples, &s.DataWait, &s.Compute, &s.Communication); err != nil {
-			return nil, err
-		}
-		list = append(list, s)
-	}
-	return list, rows.Err()
+	return listOf(found(in.tx.Query(`SELECT step, duration, mean, slowest, samples, data_wait, compute, communication
+		FROM step WHERE run = ? AND restart = ? ORDER BY step`, in.run, restart)), func(rows *sql.Rows, s *summary.Step) error {
+		return rows.Scan(&s.Index, &s.Duration, &s.Mean, &s.Slowest, &s.Samples, &s.DataWait, &s.Compute, &s.Communication)
+	})
 }
 
 // These SQL expressions combine an event file of a rank (alias f) with the file of its supervisor
@@ -275,45 +245,30 @@ const (
 )
 
 func (in *ingest) places(restart int) ([]summary.Place, error) {
-	rows, err := in.tx.Query(`SELECT `+placeRanks+`, `+placeHost+`, `+placeEnvironment+` FROM event_file f`+placeJoin+`
-		WHERE f.run = ? AND f.writer = 'rank' AND f.restart = ? ORDER BY f.rank, v.rank`, in.run, restart)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var list []summary.Place
-	for rows.Next() {
-		var p summary.Place
+	return listOf(found(in.tx.Query(`SELECT `+placeRanks+`, `+placeHost+`, `+placeEnvironment+` FROM event_file f`+placeJoin+`
+		WHERE f.run = ? AND f.writer = 'rank' AND f.restart = ? ORDER BY f.rank, v.rank`, in.run, restart)), func(rows *sql.Rows, p *summary.Place) error {
 		var environment sql.NullString
 		if err := rows.Scan(&p.Ranks, &p.Host, &environment); err != nil {
-			return nil, err
+			return err
 		}
 		if environment.Valid {
 			if err := json.Unmarshal([]byte(environment.String), &p.Environment); err != nil {
-				return nil, err
+				return err
 			}
 		}
-		list = append(list, p)
-	}
-	return list, rows.Err()
+		return nil
+	})
 }
 
 func (in *ingest) ranks(restart int) ([]summary.Rank, error) {
-	rows, err := in.tx.Query(`SELECT f.rank, f.ranks, coalesce(f.world_size, 0), nullif(f.started, 0), t.time, coalesce(t.parameter_sha256, ''), coalesce(t.data_sha256, ''), f.steps_time,
+	return listOf(found(in.tx.Query(`SELECT f.rank, f.ranks, coalesce(f.world_size, 0), nullif(f.started, 0), t.time, coalesce(t.parameter_sha256, ''), coalesce(t.data_sha256, ''), f.steps_time,
 			(SELECT coalesce(max(epoch), 0) FROM epoch p WHERE p.file = f.id), s.status, coalesce(s.parameter_sha256, '')
 		FROM event_file f LEFT JOIN train t ON t.file = f.id LEFT JOIN stop s ON s.file = f.id
-		WHERE f.run = ? AND f.writer = 'rank' AND f.restart = ? ORDER BY f.rank`, in.run, restart)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var list []summary.Rank
-	for rows.Next() {
-		var r summary.Rank
+		WHERE f.run = ? AND f.writer = 'rank' AND f.restart = ? ORDER BY f.rank`, in.run, restart)), func(rows *sql.Rows, r *summary.Rank) error {
 		var status sql.NullString
 		var began, data, ended string
 		if err := rows.Scan(&r.Rank, &r.Ranks, &r.World, &r.Started, &r.TrainTime, &began, &data, &r.StepsTime, &r.Epochs, &status, &ended); err != nil {
-			return nil, err
+			return err
 		}
 		if r.TrainTime != nil {
 			r.Train = &metrics.Train{ParameterSHA256: began, DataSHA256: data}
@@ -321,29 +276,24 @@ func (in *ingest) ranks(restart int) ([]summary.Rank, error) {
 		if status.Valid {
 			r.Stop = &metrics.Stop{Status: status.String, ParameterSHA256: ended}
 		}
-		list = append(list, r)
-	}
-	return list, rows.Err()
+		return nil
+	})
 }
 
 func (in *ingest) evaluations(restart int, input *summary.Input) ([]evaluationKey, error) {
-	rows, err := in.tx.Query(`SELECT e.file, e.line, e.time, e.epoch, e.step, coalesce(e.trained, 0), e.accuracy, e.loss FROM evaluation e JOIN event_file f ON f.id = e.file
-		WHERE f.run = ? AND f.writer = 'rank' AND f.rank = 0 AND f.restart = ? ORDER BY e.time, e.line`, in.run, restart)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
 	var keys []evaluationKey
-	for rows.Next() {
+	err := found(in.tx.Query(`SELECT e.file, e.line, e.time, e.epoch, e.step, coalesce(e.trained, 0), e.accuracy, e.loss FROM evaluation e JOIN event_file f ON f.id = e.file
+		WHERE f.run = ? AND f.writer = 'rank' AND f.rank = 0 AND f.restart = ? ORDER BY e.time, e.line`, in.run, restart)).each(func(rows *sql.Rows) error {
 		var e summary.Evaluation
 		var key evaluationKey
 		if err := rows.Scan(&key.file, &key.line, &e.Time, &e.Epoch, &e.Step, &e.Trained, &e.Accuracy, &e.Loss); err != nil {
-			return nil, err
+			return err
 		}
 		input.Evaluations = append(input.Evaluations, e)
 		keys = append(keys, key)
-	}
-	return keys, rows.Err()
+		return nil
+	})
+	return keys, err
 }
 
 // jsonList returns a list as a JSON array; [] for nil.

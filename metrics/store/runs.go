@@ -109,11 +109,7 @@ func (s *Store) EachRun(ctx context.Context, f Filter, of []measure.Measure, eac
 		if f.Limit > 0 {
 			query += fmt.Sprintf(" LIMIT %d", f.Limit)
 		}
-		rows, err := tx.QueryContext(ctx, query, append(arguments, args...)...)
-		if err != nil {
-			return err
-		}
-		return scanRuns(rows, len(of), each)
+		return scanRuns(found(tx.QueryContext(ctx, query, append(arguments, args...)...)), len(of), each)
 	})
 }
 
@@ -127,10 +123,7 @@ func (s *Store) Describe(ctx context.Context, list []RunRow) error {
 	if err != nil {
 		return err
 	}
-	rows, err := s.read.QueryContext(ctx, "SELECT r.name, p.key, p.value, p.type FROM run r JOIN run_parameter p ON p.run = r.id WHERE r.name IN (SELECT value FROM json_each(?)) ORDER BY r.id, p.key", text)
-	if err != nil {
-		return explain(err)
-	}
+	rows := found(s.read.QueryContext(ctx, "SELECT r.name, p.key, p.value, p.type FROM run r JOIN run_parameter p ON p.run = r.id WHERE r.name IN (SELECT value FROM json_each(?)) ORDER BY r.id, p.key", text))
 	of, a := map[string]map[string]any{}, newAlike()
 	if err := eachRun(rows, func(run string, list []storedParameter) (err error) {
 		if of[run], err = a.of(list); err != nil {
@@ -231,10 +224,9 @@ func (f *Filter) conditions() (where string, args []any) {
 
 // scanRuns calls each for the rows of a query for runs. values is the number of additional columns
 // at the end.
-func scanRuns(rows *sql.Rows, values int, each func(RunRow) error) error {
-	defer rows.Close()
+func scanRuns(rows queried, values int, each func(RunRow) error) error {
 	a := newAlike()
-	for rows.Next() {
+	return rows.each(func(rows *sql.Rows) error {
 		r := RunRow{Values: make([]*float64, values)}
 		var created float64
 		var warnings, at sql.NullString
@@ -259,11 +251,8 @@ func scanRuns(rows *sql.Rows, values int, each func(RunRow) error) error {
 				return err
 			}
 		}
-		if err := each(r); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
+		return each(r)
+	})
 }
 
 // Extent returns the number of a study's runs, and the times at which the first and the last were

@@ -85,24 +85,14 @@ func (s *Store) Planned(ctx context.Context, study string) (list []scaling.Plann
 }
 
 func planned(ctx context.Context, tx *sql.Tx, study string) ([]scaling.Planned, error) {
-	rows, err := tx.QueryContext(ctx, "SELECT point, framework, workers, parameters FROM planned WHERE study = ? ORDER BY point", study)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var list []scaling.Planned
-	for rows.Next() {
-		var p scaling.Planned
+	return listOf(found(tx.QueryContext(ctx, "SELECT point, framework, workers, parameters FROM planned WHERE study = ? ORDER BY point", study)), func(rows *sql.Rows, p *scaling.Planned) (err error) {
 		var text string
 		if err := rows.Scan(&p.Point, &p.Framework, &p.Workers, &text); err != nil {
-			return nil, err
+			return err
 		}
-		if p.Parameters, err = decodeParameters(text); err != nil {
-			return nil, err
-		}
-		list = append(list, p)
-	}
-	return list, rows.Err()
+		p.Parameters, err = decodeParameters(text)
+		return err
+	})
 }
 
 // typed is a parameter's value and type as the table run_parameter stores them.
@@ -309,13 +299,8 @@ func nameSeries(ctx context.Context, tx *sql.Tx, study string, names map[string]
 		WHERE study = ?`, study); err != nil {
 		return err
 	}
-	rows, err := tx.QueryContext(ctx, "SELECT id, point FROM every_run WHERE study = ? AND series = ''", study)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
 	named := map[int64]string{}
-	for rows.Next() {
+	if err := found(tx.QueryContext(ctx, "SELECT id, point FROM every_run WHERE study = ? AND series = ''", study)).each(func(rows *sql.Rows) error {
 		var id int64
 		var point string
 		if err := rows.Scan(&id, &point); err != nil {
@@ -324,11 +309,10 @@ func nameSeries(ctx context.Context, tx *sql.Tx, study string, names map[string]
 		if name := names[point]; name != "" {
 			named[id] = name
 		}
-	}
-	if err := rows.Err(); err != nil {
+		return nil
+	}); err != nil {
 		return err
 	}
-	rows.Close()
 	for id, name := range named {
 		if _, err := tx.ExecContext(ctx, "UPDATE every_run SET series = ? WHERE id = ?", name, id); err != nil {
 			return err
@@ -341,23 +325,18 @@ func nameSeries(ctx context.Context, tx *sql.Tx, study string, names map[string]
 // same point, parameters and fingerprint, and no places within them. Even a study of a million
 // runs has few such groups, so that only these are in memory.
 func runsAlike(ctx context.Context, tx *sql.Tx, study string) (list [][]int64, err error) {
-	rows, err := tx.QueryContext(ctx, `SELECT r.id, json_array(r.point, r.kind, r.framework, r.workers, r.nodes, x.fingerprint,
+	at := map[[sha256.Size]byte]int{}
+	err = found(tx.QueryContext(ctx, `SELECT r.id, json_array(r.point, r.kind, r.framework, r.workers, r.nodes, x.fingerprint,
 			(SELECT json_group_array(json_array(p.key, p.type, CASE typeof(p.value) WHEN 'text' THEN p.value ELSE quote(p.value) END))
 				FROM run_parameter p WHERE p.run = r.id),
 			CASE WHEN EXISTS (SELECT 1 FROM value v WHERE v.run = r.id AND v.place <> 0) THEN r.id END)
 		FROM counted r LEFT JOIN result x ON x.run = r.id
 		WHERE r.study = ?
-		ORDER BY r.workers, r.point, r.repeat`, study)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	at := map[[sha256.Size]byte]int{}
-	for rows.Next() {
+		ORDER BY r.workers, r.point, r.repeat`, study)).each(func(rows *sql.Rows) error {
 		var id int64
 		var text sql.RawBytes
 		if err := rows.Scan(&id, &text); err != nil {
-			return nil, err
+			return err
 		}
 		digest := sha256.Sum256(text)
 		i, known := at[digest]
@@ -366,6 +345,7 @@ func runsAlike(ctx context.Context, tx *sql.Tx, study string) (list [][]int64, e
 			at[digest], list = i, append(list, nil)
 		}
 		list[i] = append(list[i], id)
-	}
-	return list, rows.Err()
+		return nil
+	})
+	return list, err
 }

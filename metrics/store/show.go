@@ -152,17 +152,7 @@ func (q *details) one(query string, into ...any) error {
 }
 
 func (q *details) each(query string, scan func(*sql.Rows) error) error {
-	rows, err := q.tx.QueryContext(q.ctx, query, q.run)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := scan(rows); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
+	return found(q.tx.QueryContext(q.ctx, query, q.run)).each(scan)
 }
 
 func (q *details) row() error {

@@ -24,19 +24,9 @@ type Source struct {
 // Tables returns the tables from which runs were imported, the smallest first, with path, SHA256,
 // size and origin.
 func (s *Store) Tables(ctx context.Context) (list []Source, err error) {
-	rows, err := s.read.QueryContext(ctx, "SELECT DISTINCT path, sha256, bytes, origin FROM source WHERE origin <> '' ORDER BY bytes, sha256, path")
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var t Source
-		if err := rows.Scan(&t.Path, &t.SHA256, &t.Bytes, &t.Origin); err != nil {
-			return nil, err
-		}
-		list = append(list, t)
-	}
-	return list, rows.Err()
+	return listOf(found(s.read.QueryContext(ctx, "SELECT DISTINCT path, sha256, bytes, origin FROM source WHERE origin <> '' ORDER BY bytes, sha256, path")), func(rows *sql.Rows, t *Source) error {
+		return rows.Scan(&t.Path, &t.SHA256, &t.Bytes, &t.Origin)
+	})
 }
 
 // partSeed is the seed of the hashes in importing.parts.

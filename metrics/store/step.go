@@ -59,11 +59,7 @@ func (in *ingest) stepsOf(restart int) error {
 			return err
 		}
 		*sum = stepSum{}
-		rows, err := read.Query(in.run, restart, world, number)
-		if err != nil {
-			return err
-		}
-		if err := sum.addAll(rows, one); err != nil {
+		if err := sum.addAll(found(read.Query(in.run, restart, world, number)), one); err != nil {
 			return err
 		}
 		for i := range blockSteps {
@@ -124,17 +120,16 @@ func (s *stepSum) mean(column, step, world int) any {
 	return s.seconds[column][step] / float64(world)
 }
 
-// addAll adds the blocks in all rows, and closes rows. one is a block that it reuses.
-func (s *stepSum) addAll(rows *sql.Rows, one *block) error {
-	defer rows.Close()
-	for rows.Next() {
+// addAll adds the blocks of all rows. one is a block that it reuses.
+func (s *stepSum) addAll(rows queried, one *block) error {
+	return rows.each(func(rows *sql.Rows) error {
 		var rank, ranks int
 		if err := one.scan(rows, &rank, &ranks); err != nil {
 			return err
 		}
 		s.add(rank, ranks, one)
-	}
-	return rows.Err()
+		return nil
+	})
 }
 
 // add adds the block of a writer that covers the given number of ranks, of which the first is

@@ -24,14 +24,6 @@ func (s *Store) StepTimes(ctx context.Context, run string) ([]scaling.StepTimes,
 		case err != nil:
 			return err
 		}
-		rows, err := tx.QueryContext(ctx, `SELECT f.rank, b.block, b.tick, duration_min, duration, samples_min, samples, data_wait_min, data_wait,
-				compute_min, compute, communication_min, communication
-			FROM event_file f JOIN block b ON b.file = f.id
-			WHERE f.run = ? AND f.writer = 'rank' AND f.restart = ? ORDER BY f.rank, b.block`, id, restart)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
 		one, current := new(block), -1
 		var durations []float64
 		flush := func() {
@@ -40,7 +32,10 @@ func (s *Store) StepTimes(ctx context.Context, run string) ([]scaling.StepTimes,
 			}
 			durations = durations[:0]
 		}
-		for rows.Next() {
+		err := found(tx.QueryContext(ctx, `SELECT f.rank, b.block, b.tick, duration_min, duration, samples_min, samples, data_wait_min, data_wait,
+				compute_min, compute, communication_min, communication
+			FROM event_file f JOIN block b ON b.file = f.id
+			WHERE f.run = ? AND f.writer = 'rank' AND f.restart = ? ORDER BY f.rank, b.block`, id, restart)).each(func(rows *sql.Rows) error {
 			var rank int
 			if err := one.scan(rows, &rank, &one.number); err != nil {
 				return err
@@ -54,9 +49,10 @@ func (s *Store) StepTimes(ctx context.Context, run string) ([]scaling.StepTimes,
 					durations = append(durations, float64(one.columns[duration][i])*one.tick)
 				}
 			}
-		}
+			return nil
+		})
 		flush()
-		return rows.Err()
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("run %s: %w", run, err)

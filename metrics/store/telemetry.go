@@ -33,56 +33,48 @@ const selectTelemetry = `SELECT f.id, f.rank, coalesce(f.host, ''), f.started, t
 
 // scanTelemetry returns the samples of each node, combined from its batches in the order of the
 // rows. It reads only the columns in wanted, or all if wanted is nil.
-func scanTelemetry(rows *sql.Rows, wanted []string) ([]summary.SampledNode, error) {
-	defer rows.Close()
-	var list []summary.SampledNode
+func scanTelemetry(rows queried, wanted []string) (list []summary.SampledNode, err error) {
 	last := int64(-1)
-	for rows.Next() {
+	err = rows.each(func(rows *sql.Rows) error {
 		var file int64
 		var rank int
 		var host, at, columns, missing string
 		var started sql.NullFloat64
 		var t metrics.Telemetry
 		if err := rows.Scan(&file, &rank, &host, &started, &t.Tick, &at, &columns, &missing); err != nil {
-			return nil, err
+			return err
 		}
 		for text, into := range map[*string]any{&at: &t.At, &columns: &t.Columns, &missing: &t.Missing} {
 			if err := json.Unmarshal([]byte(*text), into); err != nil {
-				return nil, err
+				return err
 			}
 		}
 		if wanted != nil {
 			t.Columns = slices.DeleteFunc(t.Columns, func(c metrics.TelemetryColumn) bool { return !slices.Contains(wanted, c.Name) })
 		}
 		if !started.Valid {
-			continue // the line is bad
+			return nil // the line is bad
 		}
 		if file != last {
 			list = append(list, summary.SampledNode{Rank: rank, Host: host})
 			last = file
 		}
 		list[len(list)-1].Add(started.Float64, &t)
-	}
-	return list, rows.Err()
+		return nil
+	})
+	return list, err
 }
 
 // nodes returns the telemetry samples of a restart, sorted by the nodes' first ranks.
 func (in *ingest) nodes(restart int) ([]summary.SampledNode, error) {
-	rows, err := in.tx.Query(selectTelemetry+" WHERE f.run = ? AND f.writer = 'telemetry' AND f.restart = ? ORDER BY f.rank, t.line", in.run, restart)
-	if err != nil {
-		return nil, err
-	}
-	return scanTelemetry(rows, summary.Telemetry)
+	return scanTelemetry(found(in.tx.Query(selectTelemetry+" WHERE f.run = ? AND f.writer = 'telemetry' AND f.restart = ? ORDER BY f.rank, t.line", in.run, restart)), summary.Telemetry)
 }
 
 // telemetry reads the telemetry of the restart from which the result was computed.
 func (q *details) telemetry() error {
-	rows, err := q.tx.QueryContext(q.ctx, selectTelemetry+` JOIN result x ON x.run = f.run AND x.restart = f.restart
-		WHERE f.run = ? AND f.writer = 'telemetry' ORDER BY f.rank, t.line`, q.run)
-	if err != nil {
-		return err
-	}
-	if q.d.Telemetry, err = scanTelemetry(rows, nil); err != nil || q.d.Result == nil || q.d.Result.Steps == 0 {
+	var err error
+	if q.d.Telemetry, err = scanTelemetry(found(q.tx.QueryContext(q.ctx, selectTelemetry+` JOIN result x ON x.run = f.run AND x.restart = f.restart
+		WHERE f.run = ? AND f.writer = 'telemetry' ORDER BY f.rank, t.line`, q.run)), nil); err != nil || q.d.Result == nil || q.d.Result.Steps == 0 {
 		return err
 	}
 	return q.each("SELECT f.started + t.time "+chosen+" JOIN train t ON t.file = f.id WHERE x.run = ? AND f.rank = 0 AND f.started IS NOT NULL", func(rows *sql.Rows) error {

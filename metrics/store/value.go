@@ -147,36 +147,32 @@ type storedMeasure struct {
 }
 
 func readMeasures(ctx context.Context, tx *sql.Tx) (measures, error) {
-	rows, err := tx.QueryContext(ctx, `SELECT id, name, unit, better, reported,
-		count(*) OVER (PARTITION BY name) > 1 FROM measure`)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
 	all := measures{}
-	for rows.Next() {
+	err := found(tx.QueryContext(ctx, `SELECT id, name, unit, better, reported,
+		count(*) OVER (PARTITION BY name) > 1 FROM measure`)).each(func(rows *sql.Rows) (err error) {
 		var id int64
 		var name, unit, better string
 		var m storedMeasure
 		var several bool
 		if err := rows.Scan(&id, &name, &unit, &better, &m.reported, &several); err != nil {
-			return nil, err
+			return err
 		}
 		if m.reported {
 			direction, err := measure.ParseDirection(better)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			m.Measure = measure.Reported(name, unit, direction)
 			if several {
 				m.Name += unitSuffix(unit)
 			}
 		} else if m.Measure, err = measure.Find(name); err != nil {
-			continue // it belongs to a kind of workload that this version does not know
+			return nil // it belongs to a kind of workload that this version does not know
 		}
 		all[id] = m
-	}
-	return all, rows.Err()
+		return nil
+	})
+	return all, err
 }
 
 // selectValues selects values (alias v) for the method scan.

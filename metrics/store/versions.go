@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics/fingerprint"
@@ -16,26 +17,22 @@ type MadeWith struct {
 
 // MadeWith returns the successful runs of a study that used files of the user.
 func (s *Store) MadeWith(ctx context.Context, study string) ([]MadeWith, error) {
-	rows, err := s.read.QueryContext(ctx, `SELECT r.point, r.repeat, f.key, f.value
+	var list []MadeWith
+	err := found(s.read.QueryContext(ctx, `SELECT r.point, r.repeat, f.key, f.value
 		FROM run r JOIN result x ON x.run = r.id JOIN json_each(x.fingerprint) f
 		WHERE r.study = ?1 AND r.status = 'done' AND substr(f.key, 1, length(?2)) = ?2 AND NOT EXISTS (SELECT 1 FROM run l
 			WHERE l.study = r.study AND l.point = r.point AND l.repeat = r.repeat AND l.status = 'done' AND l.attempt > r.attempt)
-		ORDER BY r.id`, study, fingerprint.FilePrefix)
-	if err != nil {
-		return nil, explain(err)
-	}
-	defer rows.Close()
-	var list []MadeWith
-	for rows.Next() {
+		ORDER BY r.id`, study, fingerprint.FilePrefix)).each(func(rows *sql.Rows) error {
 		m, key, value := MadeWith{}, "", ""
 		if err := rows.Scan(&m.Point, &m.Repeat, &key, &value); err != nil {
-			return nil, err
+			return err
 		}
 		if n := len(list); n == 0 || list[n-1].Point != m.Point || list[n-1].Repeat != m.Repeat {
 			m.Files = map[string]string{}
 			list = append(list, m)
 		}
 		list[len(list)-1].Files[strings.TrimPrefix(key, fingerprint.FilePrefix)] = value
-	}
-	return list, rows.Err()
+		return nil
+	})
+	return list, err
 }
