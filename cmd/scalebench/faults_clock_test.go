@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 )
@@ -23,40 +24,33 @@ var clockClasses = []class{
 // the program's start, STEP in seconds.
 const steppedClock = "FAULT_CLOCK"
 
-// buildStepped builds both programs with a modified package time, whose Now
-// jumps. The machine's own clock cannot be set for some processes only,
-// and Go asks for the time without a system call that could be intercepted.
+// buildStepped builds both programs with a clock that jumps: testdata/clock, added to package
+// main, puts itself between Go's runtime and the kernel's vDSO. (With a modified package time,
+// everything down to SQLite would have to be compiled again.) The machine's own clock cannot be
+// set for some processes only, and Go asks for the time without a system call that could be
+// intercepted.
 func buildStepped(dir string) error {
-	root, err := exec.Command("go", "env", "GOROOT").Output()
+	if runtime.GOARCH != "amd64" {
+		return fmt.Errorf("testdata/clock has no assembly for %s", runtime.GOARCH)
+	}
+	root, err := filepath.Abs("../..")
 	if err != nil {
-		return fmt.Errorf("go env: %w", err)
-	}
-	source := filepath.Join(strings.TrimSpace(string(root)), "src", "time")
-	text, err := os.ReadFile(filepath.Join(source, "time.go"))
-	if err != nil {
-		return err
-	}
-	const before = "func Now() Time {\n\tsec, nsec, mono := runtimeNow()\n"
-	if !strings.Contains(string(text), before) {
-		return fmt.Errorf("%s: time.Now no longer begins with %q", source, before)
-	}
-	patched := strings.Replace(string(text), before, before+"\tsec += stepped(mono - startNano)\n", 1)
-	replace := map[string]string{}
-	for name, text := range map[string]string{"time.go": patched, "stepped.go": steppedSource} {
-		replace[filepath.Join(source, name)] = filepath.Join(dir, name)
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			return err
-		}
-	}
-	overlay, err := json.Marshal(map[string]any{"Replace": replace})
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(dir, "overlay.json"), overlay, 0o644); err != nil {
 		return err
 	}
 	for name, cgo := range map[string]string{"scalebench": "1", "scalebench-worker": "0"} {
-		build := exec.Command("go", "build", "-overlay", filepath.Join(dir, "overlay.json"),
+		replace := map[string]string{}
+		for _, file := range []string{"clock.go", "clock_amd64.s"} {
+			replace[filepath.Join(root, "cmd", name, file)] = filepath.Join(root, "cmd/scalebench/testdata/clock", file+".txt")
+		}
+		overlay, err := json.Marshal(map[string]any{"Replace": replace})
+		if err != nil {
+			return err
+		}
+		list := filepath.Join(dir, name+".json")
+		if err := os.WriteFile(list, overlay, 0o644); err != nil {
+			return err
+		}
+		build := exec.Command("go", "build", "-overlay", list, "-ldflags=-checklinkname=0", // a variable of package runtime
 			"-o", filepath.Join(dir, name), "github.com/scalebench/scalebench/cmd/"+name)
 		build.Env = append(os.Environ(), "CGO_ENABLED="+cgo)
 		if out, err := build.CombinedOutput(); err != nil {
@@ -65,43 +59,6 @@ func buildStepped(dir string) error {
 	}
 	return nil
 }
-
-const steppedSource = `package time
-
-import "syscall"
-
-type step struct{ after, by int64 }
-
-var steps = func() (list []step) {
-	text, _ := syscall.Getenv("` + steppedClock + `")
-	var s step
-	n, sign := int64(0), int64(1)
-	for _, c := range []byte(text + ",") {
-		switch {
-		case c == '-':
-			sign = -1
-		case c >= '0' && c <= '9':
-			n = n*10 + int64(c-'0')
-		case c == ':':
-			s.after, n, sign = n*1e6, 0, 1
-		case text != "":
-			s.by = n * sign
-			list, n, sign = append(list, s), 0, 1
-		}
-	}
-	return list
-}()
-
-// stepped returns the error of the wall clock in seconds, ns nanoseconds after the start.
-func stepped(ns int64) (seconds int64) {
-	for _, s := range steps {
-		if ns >= s.after {
-			seconds += s.by
-		}
-	}
-	return seconds
-}
-`
 
 // clockStepped lets the wall clock of the commands jump while they run, and on this machine also
 // the clock of the workers.
