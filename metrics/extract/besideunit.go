@@ -134,28 +134,25 @@ func (w *numberAt) contradicted(x float64) {
 // objectAround returns the innermost object in braces around a position, or all text without
 // one, and the position in it.
 func objectAround(text string, at int) (object string, within int) {
-	from, to := 0, len(text)
-	for i, depth := at-1, 0; i >= 0; i-- {
-		if text[i] == '}' {
-			depth++
-		} else if text[i] == '{' {
-			if depth--; depth < 0 {
-				from = i + 1
-				break
-			}
-		}
-	}
-	for i, depth := at, 0; i < len(text); i++ {
-		if text[i] == '{' {
-			depth++
-		} else if text[i] == '}' {
-			if depth--; depth < 0 {
-				to = i
-				break
-			}
-		}
-	}
+	from, to := brace(text, at-1, -1)+1, brace(text, at, 1)
 	return text[from:to], at - from
+}
+
+// brace returns the index of the brace that ends the innermost object around a position, in the
+// direction of step, 1 or -1; the end of the text in that direction if it has none.
+func brace(text string, at, step int) int {
+	for depth := 0; at >= 0 && at < len(text); at += step {
+		switch text[at] {
+		case '{':
+			depth += step
+		case '}':
+			depth -= step
+		}
+		if depth < 0 {
+			break
+		}
+	}
+	return at
 }
 
 // joined sets the text before and after each member of a JSON object that is written over several

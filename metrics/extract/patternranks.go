@@ -18,17 +18,13 @@ const sameValue = 1.05
 // for itself is only a part of the run's rate. If the ranks' rates of all workers differ only
 // slightly, the study has to declare that each is the rate of the run.
 func (l *log) copies(c *compiled, bySource map[string][]match) {
-	sources := slices.Sorted(maps.Keys(bySource))
-	low, high, at, to := math.Inf(1), math.Inf(-1), "", ""
-	for _, s := range sources {
-		x := must(reduceBy(c.Reduce, numbers(matchValues(bySource[s]))))
-		if x < low {
-			low, at = x, s
-		}
-		if x > high {
-			high, to = x, s
-		}
+	of := map[string]float64{}
+	for s, all := range bySource {
+		of[s] = must(reduceBy(c.Reduce, numbers(matchValues(all))))
 	}
+	sources, byValue := slices.Sorted(maps.Keys(of)), func(a, b string) int { return cmp.Compare(of[a], of[b]) }
+	at, to := slices.MinFunc(sources, byValue), slices.MaxFunc(sources, byValue)
+	low, high := of[at], of[to]
 	rate := strings.HasSuffix(c.unit.base, "/s")
 	same := high <= low*sameValue || low < 0 && high-low <= (sameValue-1)*math.Abs(low)
 	if c.unit.base == "" && high-low <= 0.02 { // fractions

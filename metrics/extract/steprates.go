@@ -164,49 +164,40 @@ func (s *stepLog) sequence() {
 	}
 }
 
-// utilisation adds the MFU by each convention if the model and the device are known. tokens is
-// the rate of one device in tokens/s. The function add appends a figure; scale is the factor from
-// a rate in tokens/s to the figure.
+// utilisation adds the MFU by each convention if the model and the device are known, and the HFU if
+// it is known which operations are recomputed. tokens is the rate of one device in tokens/s. The
+// function add appends a figure; scale is the factor from a rate in tokens/s to the figure.
 func (s *stepLog) utilisation(tokens float64, add func(f metrics.Figure, scale float64)) {
-	l := s.l
-	if l.o.Model == nil {
+	l, m := s.l, s.l.o.Model
+	if m == nil {
 		return
 	}
 	l.utilised = true
-	peak := must(l.o.Model.Peak())
-	for _, c := range measure.Conventions {
-		flops, err := c.FLOPs(l.o.Model.Architecture)
+	peak := must(m.Peak())
+	figure := func(name string, flops float64, err error, share func(flops, tokens, peak float64) (float64, error), says string) bool {
 		if err == nil {
-			_, err = measure.Utilisation(flops, tokens, peak)
+			_, err = share(flops, tokens, peak)
 		}
 		if err != nil {
-			l.note("no %s%s: %v", mfuBy, c.Name, err)
+			l.note("no %s: %v", name, err)
+			return false
+		}
+		add(metrics.Figure{Name: name, Note: fmt.Sprintf("%.4g FLOPs a token%s; of a peak of %.4g TFLOP/s in %s", flops, says, peak/1e12, m.Dtype)}, flops/peak)
+		return true
+	}
+	for _, c := range measure.Conventions {
+		flops, err := c.FLOPs(m.Architecture)
+		if !figure(mfuBy+c.Name, flops, err, measure.Utilisation, ": "+c.Says) {
 			continue
 		}
-		f := metrics.Figure{Name: mfuBy + c.Name, Note: fmt.Sprintf("%.4g FLOPs a token: %s; of a peak of %.4g TFLOP/s in %s", flops, c.Says, peak/1e12, l.o.Model.Dtype)}
-		add(f, flops/peak)
 		if c.Name == s.convention {
 			s.restated(flops*tokens, tokens, flops*tokens/peak)
 		}
-		s.hardware(c, tokens, peak, add)
+		if m.Recompute != "" {
+			flops, err = c.HardwareFLOPs(m.Architecture, m.Recompute)
+			figure(hfuBy+c.Name, flops, err, measure.HardwareUtilisation, " with what is computed again ("+m.Recompute+")")
+		}
 	}
-}
-
-// hardware adds the HFU by a convention if it is known which operations are recomputed.
-func (s *stepLog) hardware(c measure.Convention, tokens, peak float64, add func(f metrics.Figure, scale float64)) {
-	m := s.l.o.Model
-	if m.Recompute == "" {
-		return
-	}
-	flops, err := c.HardwareFLOPs(m.Architecture, m.Recompute)
-	if err == nil {
-		_, err = measure.HardwareUtilisation(flops, tokens, peak)
-	}
-	if err != nil {
-		s.l.note("no %s%s: %v", hfuBy, c.Name, err)
-		return
-	}
-	add(metrics.Figure{Name: hfuBy + c.Name, Note: fmt.Sprintf("%.4g FLOPs a token with what is computed again (%s); of a peak of %.4g TFLOP/s in %s", flops, m.Recompute, peak/1e12, m.Dtype)}, flops/peak)
 }
 
 // restated adds a note if the FLOP/s and the MFU that the program states differ from what its
