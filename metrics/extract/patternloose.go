@@ -83,7 +83,12 @@ type loose struct {
 	anchored    bool   // the expression has text before the number
 }
 
-var namedUnit = regexp.MustCompile(`^((?: |\\s|\[ \\t\])[?*+]?)?((?:%|[A-Za-zµ]+)(?: ?/ ?[A-Za-zµ]+)*)`)
+var (
+	// syntaxOnly matches parts of an expression that name no text, and literalBracket a bracket that it matches.
+	syntaxOnly     = regexp.MustCompile(`\\.|\[[^\]]*\]|\(\?.*?[>:]|[\s^.*+?(){}|]`)
+	literalBracket = regexp.MustCompile(`\\[\[\](|)]`)
+	namedUnit      = regexp.MustCompile(`^((?: |\\s|\[ \\t\])[?*+]?)?((?:%|[A-Za-zµ]+)(?: ?/ ?[A-Za-zµ]+)*)`)
+)
 
 func (c *compiled) loosened() *loose {
 	up, behind, ok := c.split()
@@ -96,14 +101,10 @@ func (c *compiled) loosened() *loose {
 	}
 	rest := behind[len(m[0]):]
 	u, known := number.ParseUnit(m[2])
-	if !known || u.Bare && u.Base == "" || rest != "" && strings.ContainsAny(rest[:1], "?*+{|") {
+	if !known || u.Bare && u.Base == "" || u.Base != c.declared.Base || rest != "" && strings.ContainsAny(rest[:1], "?*+{|") {
 		return nil
 	}
-	if u.Base != c.declared.Base {
-		return nil
-	}
-	tree, err := syntax.Parse(c.re.String(), syntax.Perl)
-	if err != nil || tree.Op == syntax.OpAlternate {
+	if tree, err := syntax.Parse(c.re.String(), syntax.Perl); err != nil || tree.Op == syntax.OpAlternate {
 		return nil
 	}
 	re, err := regexp.Compile(up + `[ \t]?(?P<looseunit>%|[A-Za-zµ]+(?: ?/ ?[A-Za-zµ]+)*)` + rest)
@@ -112,8 +113,7 @@ func (c *compiled) loosened() *loose {
 	}
 	o := &loose{re: re, value: c.value, unit: re.SubexpIndex("looseunit"), named: m[2]}
 	before := up[:strings.LastIndex(up, "(?")]
-	o.anchored = strings.ContainsFunc(regexp.MustCompile(`\\.|\[[^\]]*\]|\(\?.*?[>:]|[\s^.*+?(){}|]`).ReplaceAllString(before, ""), func(rune) bool { return true }) ||
-		regexp.MustCompile(`\\[\[\](|)]`).MatchString(before)
+	o.anchored = syntaxOnly.ReplaceAllString(before, "") != "" || literalBracket.MatchString(before)
 	return o
 }
 

@@ -3,9 +3,11 @@ package extract
 import (
 	"bytes"
 	"io"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics/measure"
@@ -34,7 +36,7 @@ func readPerfAnalyzer(l *log, r io.Reader) {
 		l.perfTable(data)
 		return
 	}
-	l.perfPrint(data)
+	perfOutput.read(l, bytes.NewReader(data), l.perfPrint)
 }
 
 func (l *log) perfTable(data []byte) {
@@ -104,125 +106,75 @@ func (t *table) need(row int, column string) Value {
 	return v
 }
 
-var (
-	perfBatch   = regexp.MustCompile(`^  Batch size: (\d+)\s*$`)
-	perfLoad    = regexp.MustCompile(`^Request concurrency: (?P<threads>\d+)\s*$|^Request Rate: (?P<rate>\S+) inference requests per second\s*$`)
-	perfRate    = regexp.MustCompile(`^    Throughput: (?P<throughput>\S+) infer/sec\s*$`)
-	perfLatency = regexp.MustCompile(`^    (?P<key>Avg|p50|p95|p99) latency: (?P<latency>\S+) (?P<unit>\S+?)(?: \(standard deviation \S+ \S+\))?\s*$`)
-	perfDelayed = regexp.MustCompile(`^    \[WARNING\] Perf Analyzer was not able to keep up with the desired request rate\. (\d+\.\d+)% of the requests were delayed\.`)
-	perfClient  = regexp.MustCompile(`^\[WARNING\] Perf Analyzer is not able to keep up with the desired load\.`)
-	perfResult  = regexp.MustCompile(`^(?:Concurrency|Request Rate): (\S+), throughput: (\S+) infer/sec, latency (\S+) usec\s*$`)
-	perfFields  = []loadField{{"latency Avg", measure.LatencyMean, 1}, {"latency p50", measure.LatencyP50, 1}, {"latency p95", measure.LatencyP95, 1}, {"latency p99", measure.LatencyP99, 1}}
-)
+const perfLoad = `^Request concurrency: (?P<threads>\d+)\s*$|^Request Rate: (?P<rate>\S+) inference requests per second\s*$`
 
-// A perfReport holds the output's figures for one load.
-type perfReport struct {
-	*textResult
-	key      string
-	at, rate Value  // the load and the rate; rate.Line 0: no stable measurement
-	late     string // perf_analyzer's warning that it sent requests late
-	stable   bool   // the results at the end include the load
+// perfOutput declares the output: a section for each load, and then a line for each load that was stable.
+var perfOutput = textReport{
+	begin:    regexp.MustCompile(`^  Batch size: (?P<batch>\d+)\s*$`),
+	again:    "a second run; the first begins on line %d. One file is one run: split it",
+	sections: regexp.MustCompile(perfLoad),
+	lines: slices.Concat(textLines("", `^(?:Concurrency|Request Rate): (?P<key>\S+), throughput: (?P<result>\S+) infer/sec, latency \S+ usec\s*$`),
+		textLines(eachSection,
+			perfLoad,
+			`^    Throughput: (?P<throughput>\S+) infer/sec\s*$`,
+			`^    (?P<key>Avg|p50|p95|p99) latency: (?P<latency>\S+) (?P<unit>\S+?)(?: \(standard deviation \S+ \S+\))?\s*$`,
+			`^    \[WARNING\] Perf Analyzer was not able to keep up with the desired request rate\. (?P<late>\d+\.\d+)% of the requests were delayed\.`,
+			`^\[WARNING\] Perf Analyzer is (?P<behind>not able to keep up) with the desired load\.`)),
 }
 
-// perfPrint is the parser's state while it reads the output of perf_analyzer.
-type perfPrint struct {
-	l       *log
-	from    first
-	batch   Value
-	reports []*perfReport
-	results int // number of reports that were matched with the results at the end
-}
+var perfFields = []loadField{{"latency Avg", measure.LatencyMean, 1}, {"latency p50", measure.LatencyP50, 1}, {"latency p95", measure.LatencyP95, 1}, {"latency p99", measure.LatencyP99, 1}}
 
-func (l *log) perfPrint(data []byte) {
-	p := &perfPrint{l: l}
-	l.rules(bytes.NewReader(data),
-		rule{perfBatch, p.run},
-		rule{perfLoad, p.load},
-		rule{perfResult, p.own(p.result)},
-		rule{perfRate, p.own(func(one *perfReport, ln line, _ []string) {
-			one.take(ln, perfRate)
-			one.rate, _, _ = one.number("throughput")
-		})},
-		rule{perfLatency, p.own(func(one *perfReport, ln line, _ []string) { one.take(ln, perfLatency) })},
-		rule{perfDelayed, p.own(func(one *perfReport, _ line, m []string) { one.late = m[1] + " % of the requests were sent late" })},
-		rule{perfClient, p.own(func(one *perfReport, _ line, _ []string) { one.late = "its client did not keep up with the load" })})
-	if p.batch.Line == 0 {
-		return
-	}
-	p.from.note(l)
+// perfPrint adds the figures of all loads in the output.
+func (l *log) perfPrint(t *textResult) {
+	batch := float64(l.count(t.line, "a batch of", t.of["batch"].text))
 	unstable := 0
-	for _, one := range p.reports {
-		if one.rate.Line == 0 {
+	for _, section := range t.sections {
+		if !t.has("throughput " + section) {
 			unstable++
 			continue
 		}
-		p.figures(one)
+		l.perfResult(t, section, batch)
 	}
-	if unstable > 0 {
-		l.note("%d of %d loads had no stable measurement and no figure", unstable, len(p.reports))
-	}
-}
-
-func (p *perfPrint) run(ln line, m []string) {
-	if !p.from.takes(ln) {
-		return
-	}
-	if p.batch.Line > 0 {
-		p.l.fail(ln.number, "a second run; the first begins on line %d. One file is one run: split it", p.batch.Line)
-	}
-	p.batch = Value{float64(p.l.count(ln.number, "a batch of", m[1])), ln.number}
-}
-
-// own limits a rule to the lines of the process that printed the batch. It passes the latest report.
-func (p *perfPrint) own(take func(one *perfReport, ln line, m []string)) func(line, []string) {
-	return func(ln line, m []string) {
-		if p.batch.Line > 0 && ln.source == p.from.source && len(p.reports) > 0 {
-			take(p.reports[len(p.reports)-1], ln, m)
+	for _, name := range slices.Sorted(maps.Keys(t.of)) { // perfResult removes the results of its loads
+		if s := t.of[name]; s.name == "result" {
+			l.fail(s.line, perfUnmatched)
 		}
 	}
+	if unstable > 0 {
+		l.note("%d of %d loads had no stable measurement and no figure", unstable, len(t.sections))
+	}
 }
 
-func (p *perfPrint) load(ln line, _ []string) {
-	if p.batch.Line == 0 || ln.source != p.from.source {
-		return
-	}
-	one := &perfReport{textResult: newTextResult(p.l, ln.number), key: measure.Threads}
-	p.reports = append(p.reports, one)
-	one.take(ln, perfLoad)
-	if one.has("rate") {
-		one.key = measure.Rate
-	}
-	one.at, _, _ = one.number(one.key)
-}
+const perfUnmatched = "the result matches no load above: lines are damaged or missing"
 
-// result matches a line of the results at the end with the next report. Rates in these lines have
-// six digits, or two decimals after a warning.
-func (p *perfPrint) result(_ *perfReport, ln line, m []string) {
-	for p.results < len(p.reports) && p.reports[p.results].rate.Line == 0 {
-		p.results++ // the results at the end leave out unstable measurements
+// perfResult adds the figures of a load. Its line at the end states the rate with six digits, or two
+// decimals after a warning.
+func (l *log) perfResult(t *textResult, section string, batch float64) {
+	of := func(name string) (Value, float64, bool) { return t.number(name + " " + section) }
+	key, note := measure.Threads, perfClosed
+	at, _, closed := of(key)
+	if !closed {
+		key, note = measure.Rate, perfOpen
+		at, _, _ = of(key)
 	}
-	at, rate := p.l.parse(ln.number, m[1]).Number, p.l.parse(ln.number, m[2]).Number
-	if p.results == len(p.reports) || p.reports[p.results].at.Number != at || math.Abs(p.reports[p.results].rate.Number-rate) > 1e-5*rate+0.01 {
-		p.l.fail(ln.number, "the result matches no load above: lines are damaged or missing")
+	rate, _, _ := of("throughput")
+	name := "result " + strconv.FormatFloat(at.Number, 'f', -1, 64)
+	result, _, stable := t.number(name)
+	if !stable {
+		l.fail(at.Line, "the load is missing in the results at the end: the log was cut off")
 	}
-	p.reports[p.results].stable = true
-	p.results++
-}
-
-func (p *perfPrint) figures(one *perfReport) {
-	l := p.l
-	if !one.stable {
-		l.fail(one.line, "the load is missing in the results at the end: the log was cut off")
+	if math.Abs(rate.Number-result.Number) > 1e-5*result.Number+0.01 {
+		l.fail(result.Line, perfUnmatched)
 	}
-	note := perfClosed
-	if one.key == measure.Rate {
-		note = perfOpen
-	}
+	delete(t.of, name)
 	l.note("%s", note)
-	s := must(l.under(one.line, map[string]float64{one.key: one.at.Number, measure.Batch: p.batch.Number}))
-	if one.late != "" {
-		l.note("at %s, perf_analyzer says: %s", s, one.late)
+	s := must(l.under(at.Line, map[string]float64{key: at.Number, measure.Batch: batch}))
+	if late := t.of["late "+section]; late.line > 0 {
+		l.note("at %s, perf_analyzer says: %s %% of the requests were sent late", s, late.text)
 	}
-	s.rate(one.rate, 1/s.batch)
-	s.fields(perfFields, one.number)
+	if t.has("behind " + section) {
+		l.note("at %s, perf_analyzer says: its client did not keep up with the load", s)
+	}
+	s.rate(rate, 1/s.batch)
+	s.fields(perfFields, of)
 }

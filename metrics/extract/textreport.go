@@ -22,9 +22,11 @@ type textReport struct {
 // group "unit" is the time unit of the group before it. The text that the group "key" matches is
 // appended to the names, as in "latency 99".
 type textLine struct {
-	in string // section in which the line is; "": any
+	in string // section in which the line is; "": any; eachSection: any, and the names are followed by the section's
 	re *regexp.Regexp
 }
+
+const eachSection = "*"
 
 // textLines returns declarations of lines in one section.
 func textLines(section string, expressions ...string) (list []textLine) {
@@ -46,8 +48,8 @@ type textResult struct {
 
 // A statedText is a value as a report writes it.
 type statedText struct {
-	text, unit string
-	line       int
+	name, text, unit string
+	line             int
 }
 
 func newTextResult(l *log, line int) *textResult {
@@ -62,8 +64,9 @@ func (t *textResult) section() string {
 	return t.sections[len(t.sections)-1]
 }
 
-// take stores the values of a line if the expression matches it. taken reports whether it does.
-func (t *textResult) take(ln line, re *regexp.Regexp) (taken bool) {
+// take stores the values of a line if the expression matches it. taken reports whether it does. The
+// section, if any, is appended to their names.
+func (t *textResult) take(ln line, re *regexp.Regexp, section string) (taken bool) {
 	m := re.FindStringSubmatch(ln.text)
 	if m == nil {
 		return false
@@ -75,6 +78,9 @@ func (t *textResult) take(ln line, re *regexp.Regexp) (taken bool) {
 		}
 		key = " " + key
 	}
+	if section != "" {
+		key += " " + section
+	}
 	for i, name := range re.SubexpNames() {
 		if name == "" || name == "key" || name == "unit" || m[i] == "" {
 			continue
@@ -82,7 +88,7 @@ func (t *textResult) take(ln line, re *regexp.Regexp) (taken bool) {
 		if before, twice := t.of[name+key]; twice {
 			t.l.fail(ln.number, "this is on line %d too: a line is damaged, or there are two reports. One file is one report: split it", before.line)
 		}
-		said := statedText{text: m[i], line: ln.number}
+		said := statedText{name: name, text: m[i], line: ln.number}
 		if i+1 == timed {
 			said.unit = m[timed]
 		}
@@ -153,7 +159,7 @@ func (t *textReader) line(ln line) {
 			t.l.fail(ln.number, t.again, t.began)
 		}
 		t.began, t.one = ln.number, newTextResult(t.l, ln.number)
-		t.one.take(ln, t.begin)
+		t.one.take(ln, t.begin, "")
 		return
 	}
 	if t.one == nil || ln.source != t.from.source {
@@ -163,7 +169,7 @@ func (t *textReader) line(ln line) {
 		t.one.sections = append(t.one.sections, strings.TrimSpace(ln.text))
 	}
 	if t.end != nil && t.end.MatchString(ln.text) {
-		if t.one.take(ln, t.end); !t.several {
+		if t.one.take(ln, t.end, ""); !t.several {
 			return
 		}
 		one := t.one
@@ -172,10 +178,14 @@ func (t *textReader) line(ln line) {
 		return
 	}
 	for _, d := range t.lines {
-		if d.in != "" && d.in != t.one.section() {
+		section := ""
+		switch {
+		case d.in == eachSection:
+			section = t.one.section()
+		case d.in != "" && d.in != t.one.section():
 			continue
 		}
-		if t.one.take(ln, d.re) {
+		if t.one.take(ln, d.re, section) {
 			return
 		}
 	}
