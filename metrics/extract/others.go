@@ -120,7 +120,7 @@ func (o *other) see(text string, r surveyed) {
 	}
 	if before, seen := o.first[r.point]; !seen {
 		o.first[r.point] = text
-	} else if before != text && !o.within {
+	} else if before != text {
 		o.within = true
 	}
 	if o.counts[r.series] == nil {
@@ -292,26 +292,14 @@ func (s *survey) changes(o *other, by map[string]use) {
 	if len(by) < 2 {
 		return
 	}
-	var all []float64
+	all, shared := use{}, false // the worker counts, and whether all of them have a value in common
 	for _, used := range by {
-		for n := range used {
-			if !slices.Contains(all, n) {
-				all = append(all, n)
-			}
-		}
+		maps.Copy(all, used)
 	}
-	shared := true // every worker count has a value that another count has as well, or has all values
-	for _, n := range all {
-		meets := len(all) == 1
-		for _, used := range by {
-			meets = meets || used[n] && len(used) == len(all)
-		}
-		shared = shared && meets
+	for _, used := range by {
+		shared = shared || len(used) == len(all)
 	}
-	if shared && len(all) > 1 {
-		return
-	}
-	if len(all) == 1 && isDate(o.name) {
+	if len(all) > 1 && shared || len(all) == 1 && isDate(o.name) {
 		return
 	}
 	var texts []string

@@ -117,36 +117,25 @@ func (c *compiled) loosened() *loose {
 	return o
 }
 
-// find searches a line for the number with another unit and stores it in one. It reports whether
-// it found one.
+// find searches a line for the number with another known unit and stores it in one. It reports
+// whether it found one.
 func (o *loose) find(c *compiled, text string, one *match) bool {
 	for _, m := range o.re.FindAllStringSubmatchIndex(text, -1) {
-		if o.take(c, text, m, one) {
-			return true
+		from, to, unit := m[2*o.value], m[2*o.value+1], text[m[2*o.unit]:m[2*o.unit+1]]
+		r, ok := number.Read(text[from:])
+		u, known := number.ParseUnit(unit)
+		if !ok || !known || r.Clock || len(r.Number) != to-from || c.whole(text, m, o.value) != nil {
+			continue
 		}
+		x, ok := u.In(c.declared, r.Value)
+		if !ok || u.Bare && u.Base == "" || !finite(x) || u.Per != c.declared.Per || math.Abs(x) > largestNumber {
+			continue
+		}
+		one.v.Number, one.other, one.named, one.place = x, unit, unit, place(text[:from])
+		one.surroundings(text, from)
+		return true
 	}
 	return false
-}
-
-// take checks one match of the loose expression and stores it in one if it is a number with a
-// known unit.
-func (o *loose) take(c *compiled, text string, m []int, one *match) bool {
-	if c.whole(text, m, o.value) != nil {
-		return false
-	}
-	r, ok := number.Read(text[m[2*o.value]:])
-	u, known := number.ParseUnit(text[m[2*o.unit]:m[2*o.unit+1]])
-	if !ok || !known || r.Clock || len(r.Number) != m[2*o.value+1]-m[2*o.value] {
-		return false
-	}
-	x, ok := u.In(c.declared, r.Value)
-	if !ok || u.Bare && u.Base == "" || !finite(x) || u.Per != c.declared.Per || math.Abs(x) > largestNumber {
-		return false
-	}
-	one.v.Number, one.other, one.place = x, text[m[2*o.unit]:m[2*o.unit+1]], place(text[:m[2*o.value]])
-	one.named = one.other
-	one.surroundings(text, m[2*o.value])
-	return true
 }
 
 // place returns the text directly before a number, without digits and other parts that may change

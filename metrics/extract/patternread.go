@@ -5,6 +5,7 @@ import (
 	"hash/maphash"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics"
@@ -145,7 +146,7 @@ func (l *log) match(c *compiled, ln line) (one match, ok bool) {
 	one.total = totalOf.MatchString(ln.text[max(0, m[2*c.value]-around):min(len(ln.text), m[2*c.value]+around)])
 	one.summary = summary.MatchString(ln.text[:max(0, m[2*c.value])])
 	one.surroundings(ln.text, max(0, m[2*c.value]))
-	if undefinedText(ln.text[max(0, m[2*c.value]):max(0, m[2*c.value+1])]) {
+	if value := ln.text[max(0, m[2*c.value]):max(0, m[2*c.value+1])]; slices.Contains(undefinedLoss, strings.ToLower(strings.TrimSpace(value))) {
 		one.undefined = true
 		return one, true
 	}

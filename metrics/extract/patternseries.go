@@ -190,11 +190,6 @@ func (l *log) tiny(what, option string, values []Value, scale float64) {
 	}
 }
 
-// undefinedText reports whether text is how programs write a number that is not finite.
-func undefinedText(text string) bool {
-	return slices.Contains(undefinedLoss, strings.ToLower(strings.TrimSpace(text)))
-}
-
 // undefinedIn matches the expression with nan or inf in place of the number; nil if it cannot be
 // rewritten.
 func (c *compiled) undefinedIn() *regexp.Regexp {

@@ -146,32 +146,27 @@ func (s *survey) perRises(medians []countedMedian) bool {
 
 // whole returns one row per run. For a table of epochs, this row has the mean of epoch_seconds,
 // the last elapsed time and the highest rate.
-func (s *survey) whole(rows []surveyed) []surveyed {
+func (s *survey) whole(rows []surveyed) (list []surveyed) {
 	if !s.epochs {
 		return rows
 	}
-	at := map[int]int{}
-	var list []surveyed
-	epochs := map[int]int{}
-	for _, r := range rows {
-		k, is := at[r.point]
-		if !is {
-			at[r.point] = len(list)
-			r.values = slices.Clone(r.values)
-			list = append(list, r)
-			epochs[r.point] = 1
-			continue
-		}
-		epochs[r.point]++
+	for _, epochs := range groupedBy(rows, func(r surveyed) (int, bool) { return r.point, true }) {
+		one := epochs[0]
+		one.values = slices.Clone(one.values)
 		for i, ours := range s.figures {
-			if base := tableUnits[ours]; ours == "epoch_seconds" {
-				list[k].values[i] += (r.values[i] - list[k].values[i]) / float64(epochs[r.point]) // running mean
-			} else if base == "s" || !strings.HasSuffix(base, "/s") {
-				list[k].values[i] = r.values[i]
-			} else {
-				list[k].values[i] = max(list[k].values[i], r.values[i])
+			var values []float64
+			for _, r := range epochs {
+				values = append(values, r.values[i])
 			}
+			how := "last"
+			if ours == "epoch_seconds" {
+				how = "mean"
+			} else if strings.HasSuffix(tableUnits[ours], "/s") {
+				how = "max"
+			}
+			one.values[i] = must(reduceBy(how, values))
 		}
+		list = append(list, one)
 	}
 	return list
 }

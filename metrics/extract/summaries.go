@@ -338,25 +338,16 @@ func (s *survey) copies() {
 // repeated returns the number of rows after which the table repeats itself up to its end; 0 if it
 // does not.
 func repeated(rows []surveyed) int {
-	if len(rows) < 4 {
-		return 0
-	}
-	// Knuth, Morris and Pratt's failure function gives the shortest period.
-	border := make([]int, len(rows))
-	for i, k := 1, 0; i < len(rows); i++ {
-		for k > 0 && rows[i].whole != rows[k].whole {
-			k = border[k-1]
+	same := func(a, b surveyed) bool { return a.whole == b.whole }
+	for period := 1; 2*period <= len(rows); period++ {
+		if len(rows)%period == 0 && slices.EqualFunc(rows[period:], rows[:len(rows)-period], same) {
+			if period == 1 { // all rows are equal, and may be repeats
+				return 0
+			}
+			return period
 		}
-		if rows[i].whole == rows[k].whole {
-			k++
-		}
-		border[i] = k
 	}
-	period := len(rows) - border[len(rows)-1]
-	if period == len(rows) || period < 2 || len(rows)%period != 0 {
-		return 0
-	}
-	return period
+	return 0
 }
 
 // leaveCopies leaves out rows that are copies, given in table order, and reports them.

@@ -159,7 +159,9 @@ func (s *survey) look(n, line int, row []string) {
 	if r.workers == 0 {
 		r.workers = float64(s.l.o.Workers)
 	}
-	labels = s.placed(row, labels, s.columns)
+	for _, key := range coordinatesOf(s.columns) {
+		labels[key] = strings.TrimSpace(row[s.at[s.columns[key].Name]])
+	}
 	r.point = identify(s.points, labels)
 	for _, key := range []string{"workers", "replicas", "nodes", "seed", "repeat", "run"} {
 		delete(labels, key)
@@ -213,15 +215,6 @@ func (s *survey) look(n, line int, row []string) {
 	}
 	r.mark = s.marked(row, line)
 	s.rows = append(s.rows, r)
-}
-
-// placed returns the labels of a row together with the coordinates of its load.
-func (t *table) placed(row []string, labels map[string]any, columns map[string]Column) map[string]any {
-	labels = maps.Clone(labels)
-	for _, key := range coordinatesOf(columns) {
-		labels[key] = strings.TrimSpace(row[t.at[columns[key].Name]])
-	}
-	return labels
 }
 
 // coordinatesOf returns the coordinates of loads to which columns are mapped. Rows that differ in

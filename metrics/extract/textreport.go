@@ -52,10 +52,6 @@ type statedText struct {
 	line             int
 }
 
-func newTextResult(l *log, line int) *textResult {
-	return &textResult{l: l, line: line, of: map[string]statedText{}}
-}
-
 // section returns the name of the section in which the latest line is.
 func (t *textResult) section() string {
 	if len(t.sections) == 0 {
@@ -158,7 +154,7 @@ func (t *textReader) line(ln line) {
 		if t.one != nil || t.began > 0 && !t.several {
 			t.l.fail(ln.number, t.again, t.began)
 		}
-		t.began, t.one = ln.number, newTextResult(t.l, ln.number)
+		t.began, t.one = ln.number, &textResult{l: t.l, line: ln.number, of: map[string]statedText{}}
 		t.one.take(ln, t.begin, "")
 		return
 	}

@@ -17,7 +17,11 @@ var vllmBench = Extractor{
 	Name:  "vllm-bench",
 	Kind:  "serve",
 	Reads: "the JSON file of vllm bench serve --save-result: request_throughput, completed, p99_ttft_ms",
-	read:  readVLLM,
+	read: func(l *log, r io.Reader) {
+		for _, result := range l.documents(r) {
+			l.vllmResult(result)
+		}
+	},
 }
 
 var vllmFields = []loadField{
@@ -26,13 +30,6 @@ var vllmFields = []loadField{
 	{"median_tpot_ms", measure.TPOTP50, 1e-3}, {"p95_tpot_ms", measure.TPOTP95, 1e-3}, {"p99_tpot_ms", measure.TPOTP99, 1e-3},
 	{"median_itl_ms", measure.ITLP50, 1e-3}, {"p95_itl_ms", measure.ITLP95, 1e-3}, {"p99_itl_ms", measure.ITLP99, 1e-3},
 	{"output_throughput", measure.OutputThroughput, 1}, {"request_goodput", measure.Goodput, 1}, {"request_goodput:", measure.Goodput, 1},
-}
-
-func readVLLM(l *log, r io.Reader) {
-	results := l.documents(r)
-	for _, result := range results {
-		l.vllmResult(result)
-	}
 }
 
 // vllmResult adds the result of one load. With --append-result, the file has one per line.
