@@ -176,7 +176,7 @@ func (t *table) countedBy(per string) []string {
 		return nil
 	case ofNodes:
 		for _, name := range t.ordered() {
-			if h := number.Words(name); len(h) > 2 && slices.Contains(h, "/") && countsDevices(h[:slices.Index(h, "/")]) && number.Kind(h[len(h)-1]) == number.PerNode {
+			if countsOneNode(name) {
 				return []string{workers, name}
 			}
 		}

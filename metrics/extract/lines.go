@@ -245,6 +245,16 @@ func unreadable(text string) string {
 	return clip(text) + " is not a finite number"
 }
 
+// digitsOf returns the digits of a text.
+func digitsOf(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= '0' && r <= '9' {
+			return r
+		}
+		return -1
+	}, text)
+}
+
 // count parses an integer of at least 1; what names it in the error.
 func (l *log) count(ln int, what, text string) int {
 	n, err := strconv.Atoi(text)

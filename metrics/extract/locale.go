@@ -89,13 +89,7 @@ func (d Decimal) plain(text string) (plain string, ok bool) {
 	if m == nil {
 		return "", false
 	}
-	whole := strings.Map(func(r rune) rune {
-		if r >= '0' && r <= '9' {
-			return r
-		}
-		return -1
-	}, m[2])
-	return m[1] + whole + strings.Replace(m[3], ",", ".", 1) + m[4], true
+	return m[1] + digitsOf(m[2]) + strings.Replace(m[3], ",", ".", 1) + m[4], true
 }
 
 // separated returns a hint which value of --decimal gives a number with separators which value.

@@ -231,10 +231,7 @@ func coordinatesOf(columns map[string]Column) (list []string) {
 // identify returns a number for the labels: the same number for equal labels, and a new one for
 // labels that known does not have.
 func identify(known map[string]int, labels map[string]any) int {
-	text, err := json.Marshal(labels)
-	if err != nil {
-		text = []byte(fmt.Sprint(labels))
-	}
+	text := must(json.Marshal(labels))
 	n, is := known[string(text)]
 	if !is {
 		n = len(known)
@@ -246,12 +243,7 @@ func identify(known map[string]int, labels map[string]any) int {
 // significantDigits counts the significant digits of a number without trailing zeros.
 func significantDigits(text string) int {
 	text, _, _ = strings.Cut(strings.ToLower(text), "e")
-	return len(strings.TrimRight(strings.TrimLeft(strings.Map(func(r rune) rune {
-		if r >= '0' && r <= '9' {
-			return r
-		}
-		return -1
-	}, text), "0"), "0"))
+	return len(strings.Trim(digitsOf(text), "0"))
 }
 
 // join assigns the rows to runs. Rows of one point are epochs of one run, or, if Options.Sum is

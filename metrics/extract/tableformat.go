@@ -62,13 +62,7 @@ func (f *tableFormat) read(l *log, r io.Reader) {
 	if slices.ContainsFunc(rates, func(name string) bool { _, has := t.at[name]; return has && !isDeviceRate(name) }) {
 		rates = slices.DeleteFunc(rates, isDeviceRate)
 	}
-	for _, c := range []struct {
-		ours  string
-		names []string
-		into  *string
-	}{{"accuracy", f.accuracy, &run.accuracy}, {"throughput", rates, &run.rated}, {"elapsed", f.seconds, &run.seconds}} {
-		*c.into = t.column(c.ours, c.names...)
-	}
+	run.accuracy, run.rated, run.seconds = t.column("accuracy", f.accuracy...), t.column("throughput", rates...), t.column("elapsed", f.seconds...)
 	if run.accuracy == "" && run.rated == "" {
 		l.note(f.needs, t.names())
 	}
