@@ -118,10 +118,12 @@ func newColumn() column {
 	return c
 }
 
-const selectBlock = `SELECT tick, duration_min, duration, samples_min, samples, data_wait_min, data_wait,
-	compute_min, compute, communication_min, communication FROM block`
+// blockColumns are the columns of the table block that scan reads and store writes.
+const blockColumns = `tick, duration_min, duration, samples_min, samples, data_wait_min, data_wait,
+	compute_min, compute, communication_min, communication`
 
-// scan reads a row of the query selectBlock into the block. It reuses the block's columns.
+// scan reads a row of a query for blockColumns into the block. It reuses the block's columns.
+// before are destinations for the columns in front of them.
 func (b *block) scan(row interface{ Scan(...any) error }, before ...any) error {
 	var minimum [numColumns]*int64
 	var array [numColumns]*string
@@ -158,8 +160,7 @@ func (b *block) store(tx *sql.Tx, file int64) error {
 		minimum, array := c.encode(b.columns[duration])
 		args = append(args, minimum, array)
 	}
-	_, err := tx.Exec(`INSERT OR REPLACE INTO block (file, block, tick, duration_min, duration, samples_min, samples,
-		data_wait_min, data_wait, compute_min, compute, communication_min, communication)
+	_, err := tx.Exec(`INSERT OR REPLACE INTO block (file, block, `+blockColumns+`)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, args...)
 	b.dirty = false
 	return err

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -68,15 +67,12 @@ func factsOf(ctx context.Context, tx *sql.Tx, facts []RunFacts) error {
 		names[i] = facts[i].Run
 		of[names[i]] = &facts[i]
 	}
-	text, err := jsonList(names)
-	if err != nil {
-		return err
-	}
+	list := jsonList(names)
 	if err := found(tx.QueryContext(ctx, `SELECT run, kind, coalesce(cluster, ''), coalesce(partition, ''), coalesce(git_commit, ''), started, ended, coalesce(restart, 0),
 			EXISTS (SELECT 1 FROM counted c WHERE c.id = runs.id),
 			EXISTS (SELECT 1 FROM event_file f JOIN block b ON b.file = f.id WHERE f.run = runs.id AND f.writer = 'rank'),
 			EXISTS (SELECT 1 FROM event_file f JOIN evaluation e ON e.file = f.id WHERE f.run = runs.id AND f.writer = 'rank')
-		FROM runs WHERE run IN (SELECT value FROM json_each(?))`, text)).each(func(rows *sql.Rows) error {
+		FROM runs WHERE run IN (SELECT value FROM json_each(?))`, list)).each(func(rows *sql.Rows) error {
 		var run string
 		var f RunFacts
 		var started, ended sql.NullFloat64
@@ -96,17 +92,11 @@ func factsOf(ctx context.Context, tx *sql.Tx, facts []RunFacts) error {
 		return err
 	}
 	return found(tx.QueryContext(ctx, `SELECT run, measure, coalesce(unit, ''), coalesce(better, ''), value, reached, coalesce(why, ''), at
-		FROM "values" WHERE run IN (SELECT value FROM json_each(?)) ORDER BY run, at, measure`, text)).each(func(rows *sql.Rows) error {
+		FROM "values" WHERE run IN (SELECT value FROM json_each(?)) ORDER BY run, at, measure`, list)).each(func(rows *sql.Rows) error {
 		var run string
 		var r Result
-		var at sql.NullString
-		if err := rows.Scan(&run, &r.Measure, &r.Unit, &r.Better, &r.Value, &r.Reached, &r.Why, &at); err != nil {
+		if err := rows.Scan(&run, &r.Measure, &r.Unit, &r.Better, &r.Value, &r.Reached, &r.Why, asJSON{&r.At}); err != nil {
 			return err
-		}
-		if at.Valid {
-			if err := json.Unmarshal([]byte(at.String), &r.At); err != nil {
-				return err
-			}
 		}
 		of[run].Results = append(of[run].Results, r)
 		return nil
@@ -126,8 +116,7 @@ type RankStep struct {
 func (s *Store) EachStep(ctx context.Context, run string, each func(RankStep) error) error {
 	err := inTx(ctx, s.read, func(tx *sql.Tx) error {
 		one, step := new(block), RankStep{}
-		return found(tx.QueryContext(ctx, `SELECT f.restart, f.rank, f.ranks, b.block, b.tick, duration_min, duration, samples_min, samples, data_wait_min, data_wait,
-				compute_min, compute, communication_min, communication
+		return found(tx.QueryContext(ctx, `SELECT f.restart, f.rank, f.ranks, b.block, `+blockColumns+`
 			FROM run r JOIN event_file f ON f.run = r.id JOIN block b ON b.file = f.id
 			WHERE r.name = ? AND f.writer = 'rank' ORDER BY f.restart, f.rank, b.block`, run)).each(func(rows *sql.Rows) error {
 			if err := one.scan(rows, &step.Restart, &step.Rank, &step.Ranks, &one.number); err != nil {

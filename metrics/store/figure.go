@@ -2,26 +2,19 @@ package store
 
 import (
 	"database/sql"
-	"encoding/json"
 
 	"github.com/scalebench/scalebench/metrics"
 )
 
 // selectFigures selects figures (table alias g) of event files (alias f) for scanFigures.
-const selectFigures = `SELECT g.name, g.value, g.unit, g.better, g.at, g.plus_minus, g.plus_minus_is, g.reduce, g.of, g.note, g.source, g.source_line
+const selectFigures = `SELECT g.name, g.value, g.unit, g.better, nullif(g.at, '{}'), g.plus_minus, g.plus_minus_is, g.reduce, g.of, g.note, g.source, g.source_line
 	FROM figure g JOIN event_file f ON f.id = g.file`
 
 func scanFigures(rows queried, add func(metrics.Figure)) error {
 	return rows.each(func(rows *sql.Rows) error {
 		var f metrics.Figure
-		var at string
-		if err := rows.Scan(&f.Name, &f.Value, &f.Unit, &f.Better, &at, &f.PlusMinus, &f.PlusMinusIs, &f.Reduce, &f.Of, &f.Note, &f.File, &f.Line); err != nil {
+		if err := rows.Scan(&f.Name, &f.Value, &f.Unit, &f.Better, asJSON{&f.At}, &f.PlusMinus, &f.PlusMinusIs, &f.Reduce, &f.Of, &f.Note, &f.File, &f.Line); err != nil {
 			return err
-		}
-		if at != "{}" {
-			if err := json.Unmarshal([]byte(at), &f.At); err != nil {
-				return err
-			}
 		}
 		add(f)
 		return nil

@@ -256,7 +256,7 @@ func (w *fileWriter) load(number int) (*block, error) {
 		return b, nil
 	}
 	b := &block{number: number}
-	row := w.in.tx.QueryRow(selectBlock+" WHERE file = ? AND block = ?", w.id, number)
+	row := w.in.tx.QueryRow("SELECT "+blockColumns+" FROM block WHERE file = ? AND block = ?", w.id, number)
 	if err := b.scan(row); err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return nil, err
 	}

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/summary"
@@ -11,16 +10,8 @@ import (
 
 // gradients stores the gradient norms that a rank recorded in an epoch.
 func (w *fileWriter) gradients(g *metrics.Gradients, line int) error {
-	var lists [3]string
-	for i, list := range []any{g.Steps, g.Own, g.Averaged} {
-		text, err := json.Marshal(list)
-		if err != nil {
-			return err
-		}
-		lists[i] = string(text)
-	}
 	return w.in.rows.insert(`INSERT INTO gradients (file, line, epoch, step, samples, global_samples, steps, own, averaged) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		w.id, line, g.Epoch, g.Step, g.Samples, g.GlobalSamples, lists[0], lists[1], lists[2])
+		w.id, line, g.Epoch, g.Step, g.Samples, g.GlobalSamples, asJSON{g.Steps}, asJSON{g.Own}, asJSON{g.Averaged})
 }
 
 // rankGradients returns the gradient norms that the ranks recorded after the given restart,
@@ -29,16 +20,7 @@ func (in *ingest) rankGradients(restart int) ([]summary.RankGradients, error) {
 	return listOf(found(in.tx.Query(`SELECT f.rank, g.epoch, g.step, g.samples, g.global_samples, g.steps, g.own, g.averaged
 		FROM gradients g JOIN event_file f ON f.id = g.file
 		WHERE f.run = ? AND f.writer = 'rank' AND f.restart = ? ORDER BY g.epoch, f.rank, g.line`, in.run, restart)), func(rows *sql.Rows, g *summary.RankGradients) error {
-		var steps, own, averaged string
-		if err := rows.Scan(&g.Rank, &g.Epoch, &g.Step, &g.Samples, &g.GlobalSamples, &steps, &own, &averaged); err != nil {
-			return err
-		}
-		for text, into := range map[*string]any{&steps: &g.Steps, &own: &g.Own, &averaged: &g.Averaged} {
-			if err := json.Unmarshal([]byte(*text), into); err != nil {
-				return err
-			}
-		}
-		return nil
+		return rows.Scan(&g.Rank, &g.Epoch, &g.Step, &g.Samples, &g.GlobalSamples, asJSON{&g.Steps}, asJSON{&g.Own}, asJSON{&g.Averaged})
 	})
 }
 

@@ -85,13 +85,9 @@ type RunMark struct {
 
 // Marks returns descriptions of the runs whose numbers are in the samples of a History.
 func (s *Store) Marks(ctx context.Context, ids []int64) (map[int64]RunMark, error) {
-	list, err := jsonList(ids)
-	if err != nil {
-		return nil, err
-	}
 	marks := map[int64]RunMark{}
-	err = found(s.read.QueryContext(ctx, `SELECT r.id, r.name, r.framework, r.workers, coalesce(x.git_commit, '') FROM run r
-		LEFT JOIN result x ON x.run = r.id WHERE `+good, list)).each(func(rows *sql.Rows) error {
+	err := found(s.read.QueryContext(ctx, `SELECT r.id, r.name, r.framework, r.workers, coalesce(x.git_commit, '') FROM run r
+		LEFT JOIN result x ON x.run = r.id WHERE `+good, jsonList(ids))).each(func(rows *sql.Rows) error {
 		var id int64
 		var m RunMark
 		if err := rows.Scan(&id, &m.Run, &m.Framework, &m.Workers, &m.GitCommit); err != nil {

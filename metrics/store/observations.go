@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -62,7 +61,7 @@ type observer struct {
 	filter   Filter
 	where    string // SQL condition on the view runs, with its arguments
 	args     []any
-	ids      string // JSON array of the IDs of the runs that are used
+	ids      asJSON // IDs of the runs that are used
 	list     []scaling.Observation
 	at       map[int64]int // index in list, by run
 	alike    *alike
@@ -102,8 +101,8 @@ func (o *observer) choose() error {
 		return err
 	}
 	o.list = make([]scaling.Observation, 0, len(ids))
-	o.ids, err = jsonList(ids)
-	return err
+	o.ids = jsonList(ids)
+	return nil
 }
 
 // good is an SQL condition that selects the runs that are used. Its parameter is a JSON array of
@@ -121,7 +120,7 @@ func (o *observer) each(query string, scan func(rows *sql.Rows, id *int64) error
 func (o *observer) runs() error {
 	return o.each(`SELECT r.id, r.name, r.study, r.point, r.repeat, r.kind, r.framework, r.workers, r.nodes, coalesce(j.id, ''),
 			r.created, coalesce(j.cluster, ''), coalesce(j.partition, ''), j.ended - j.started,
-			x.epochs, coalesce(x.git_commit, ''), coalesce(x.fingerprint, 'null'), x.run IS NULL, coalesce(x.slowest, 'null'), coalesce(x.warnings, '[]'),
+			x.epochs, coalesce(x.git_commit, ''), coalesce(x.fingerprint, 'null'), x.run IS NULL, x.slowest, coalesce(x.warnings, '[]'),
 			(SELECT nullif(t.gradient_bytes, 0) FROM event_file f JOIN train t ON t.file = f.id
 				WHERE f.run = r.id AND f.writer = 'rank' AND f.rank = 0 AND f.restart = x.restart),
 			CASE WHEN i.run IS NULL THEN coalesce((SELECT min(f.started) FROM event_file f WHERE f.run = r.id AND f.writer = 'rank' AND f.restart = x.restart), j.started, 0) ELSE i.began END
@@ -129,17 +128,14 @@ func (o *observer) runs() error {
 		WHERE `+good+` ORDER BY r.workers, r.point, r.repeat`,
 		func(rows *sql.Rows, id *int64) error {
 			v := scaling.Observation{Values: map[string]float64{}}
-			var print, slowest, warnings string
+			var print, warnings string
 			var nothing bool
 			if err := rows.Scan(id, &v.Run, &v.Study, &v.Point, &v.Repeat, &v.Kind, &v.Framework, &v.Workers, &v.Nodes, &v.Job,
-				&v.CreatedUnix, &v.Cluster, &v.Partition, &v.JobSeconds, &v.Epochs, &v.GitCommit, &print, &nothing, &slowest, &warnings, &v.GradientBytes, &v.BeganUnix); err != nil {
+				&v.CreatedUnix, &v.Cluster, &v.Partition, &v.JobSeconds, &v.Epochs, &v.GitCommit, &print, &nothing, asJSON{&v.Slowest}, &warnings, &v.GradientBytes, &v.BeganUnix); err != nil {
 				return err
 			}
 			if nothing {
 				v.Why = map[string]string{measure.Throughput: "no event of the run was read"}
-			}
-			if err := json.Unmarshal([]byte(slowest), &v.Slowest); err != nil {
-				return err
 			}
 			o.alike.share(&v.Study, &v.Point, &v.Kind, &v.Framework, &v.Job, &v.Cluster, &v.Partition, &v.GitCommit)
 			var err error

@@ -29,16 +29,12 @@ type Counted[T any] struct {
 // name of its host, and the serial numbers of its GPUs.
 func (s *Store) Provenance(ctx context.Context, runs []string) (*Provenance, error) {
 	p := &Provenance{}
-	names, err := jsonList(runs)
-	if err != nil {
-		return nil, err
-	}
-	err = inTx(ctx, s.read, func(tx *sql.Tx) error {
+	err := inTx(ctx, s.read, func(tx *sql.Tx) (err error) {
 		counted := `WITH counted AS (SELECT r.id FROM run r WHERE r.name IN (SELECT value FROM json_each(?))) `
 		ranks := `FROM counted c JOIN result x ON x.run = c.id
 			JOIN event_file f ON f.run = c.id AND f.writer = 'rank' AND f.restart = x.restart `
 		texts := func(into *[]Counted[string], query string) (err error) {
-			*into, err = countedTexts(ctx, tx, counted+query, names)
+			*into, err = countedTexts(ctx, tx, counted+query, jsonList(runs))
 			return err
 		}
 		for _, q := range []struct {

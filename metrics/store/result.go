@@ -2,7 +2,6 @@ package store
 
 import (
 	"database/sql"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -37,27 +36,15 @@ func (in *ingest) result() error {
 // summarize computes and stores the result of a run whose result is not in the database.
 func (in *ingest) summarize(input *summary.Input, evaluations []evaluationKey) error {
 	r := summary.Summarize(*input)
-	warnings, err := jsonList(r.Warnings)
-	if err != nil {
-		return err
-	}
-	var slowest *string
+	var slowest any
 	if r.Slowest != nil {
-		text, err := jsonList(r.Slowest)
-		if err != nil {
-			return err
-		}
-		slowest = &text
-	}
-	print, err := json.Marshal(r.Fingerprint) // with sorted keys
-	if err != nil {
-		return err
+		slowest = asJSON{r.Slowest}
 	}
 	if err := in.rows.insert(`INSERT INTO result (run, algorithm, restart, world, steps, warmup_steps, steady_steps, samples, epochs,
 			slowest, warnings, fingerprint, git_commit, noise_scale_why)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		in.run, summary.AlgorithmVersion, r.Restart, r.World, r.Steps, r.WarmupSteps, r.SteadySteps, r.Samples, r.Epochs,
-		slowest, warnings, string(print), r.GitCommit, r.NoiseScaleWhy); err != nil {
+		slowest, jsonList(r.Warnings), asJSON{r.Fingerprint}, r.GitCommit, r.NoiseScaleWhy); err != nil {
 		return err
 	}
 	if err := in.values(input.Kind, r); err != nil {
@@ -173,19 +160,15 @@ func (in *ingest) incarnations() ([]summary.Incarnation, error) {
 // stated adds the values that rank 0 reported during the training and to which the run's targets
 // refer.
 func (in *ingest) stated(restart int, input *summary.Input) error {
-	asked, err := jsonList(input.Asked())
-	if err != nil || asked == "[]" {
-		return err
+	asked := input.Asked()
+	if len(asked) == 0 {
+		return nil
 	}
 	return found(in.tx.Query(`SELECT g.time, g.name, g.value, g.at FROM figure g JOIN event_file f ON f.id = g.file
-		WHERE f.run = ? AND f.restart = ? AND f.rank = 0 AND g.at <> '{}' AND g.name IN (SELECT value FROM json_each(?)) ORDER BY g.time, g.line`, in.run, restart, asked)).each(func(rows *sql.Rows) error {
+		WHERE f.run = ? AND f.restart = ? AND f.rank = 0 AND g.at <> '{}' AND g.name IN (SELECT value FROM json_each(?)) ORDER BY g.time, g.line`, in.run, restart, jsonList(asked))).each(func(rows *sql.Rows) error {
 		var f metrics.Figure
 		var seconds float64
-		var at string
-		if err := rows.Scan(&seconds, &f.Name, &f.Value, &at); err != nil {
-			return err
-		}
-		if err := json.Unmarshal([]byte(at), &f.At); err != nil {
+		if err := rows.Scan(&seconds, &f.Name, &f.Value, asJSON{&f.At}); err != nil {
 			return err
 		}
 		input.State(seconds, f)
@@ -247,16 +230,7 @@ const (
 func (in *ingest) places(restart int) ([]summary.Place, error) {
 	return listOf(found(in.tx.Query(`SELECT `+placeRanks+`, `+placeHost+`, `+placeEnvironment+` FROM event_file f`+placeJoin+`
 		WHERE f.run = ? AND f.writer = 'rank' AND f.restart = ? ORDER BY f.rank, v.rank`, in.run, restart)), func(rows *sql.Rows, p *summary.Place) error {
-		var environment sql.NullString
-		if err := rows.Scan(&p.Ranks, &p.Host, &environment); err != nil {
-			return err
-		}
-		if environment.Valid {
-			if err := json.Unmarshal([]byte(environment.String), &p.Environment); err != nil {
-				return err
-			}
-		}
-		return nil
+		return rows.Scan(&p.Ranks, &p.Host, asJSON{&p.Environment})
 	})
 }
 
@@ -294,13 +268,4 @@ func (in *ingest) evaluations(restart int, input *summary.Input) ([]evaluationKe
 		return nil
 	})
 	return keys, err
-}
-
-// jsonList returns a list as a JSON array; [] for nil.
-func jsonList[T any](list []T) (string, error) {
-	if list == nil {
-		list = []T{}
-	}
-	text, err := json.Marshal(list)
-	return string(text), err
 }

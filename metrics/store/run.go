@@ -140,24 +140,10 @@ func putJob(rows inserter, run int64, j *metrics.Job) error {
 	if j == nil {
 		return nil
 	}
-	nodes := j.Nodes
-	if nodes == nil {
-		nodes = []string{}
-	}
-	list, err := json.Marshal(nodes)
-	if err != nil {
-		return err
-	}
-	at := func(unix float64) *float64 {
-		if unix == 0 {
-			return nil
-		}
-		return &unix
-	}
+	known := func(unix float64) sql.NullFloat64 { return sql.NullFloat64{Float64: unix, Valid: unix != 0} }
 	return rows.insert(`INSERT INTO job (run, cluster, id, name, partition, state, reason, exit_code, nodes, submitted, started, ended)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		run, j.Cluster, j.ID, j.Name, j.Partition, j.State, j.Reason, j.ExitCode, string(list),
-		at(j.SubmitUnix), at(j.StartUnix), at(j.EndUnix))
+		run, j.Cluster, j.ID, j.Name, j.Partition, j.State, j.Reason, j.ExitCode, jsonList(j.Nodes), known(j.SubmitUnix), known(j.StartUnix), known(j.EndUnix))
 }
 
 // parameterValue returns the form in which a parameter is stored: a value and the name of its

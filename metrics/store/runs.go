@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -102,7 +101,7 @@ func (s *Store) EachRun(ctx context.Context, f Filter, of []measure.Measure, eac
 	return s.filtered(ctx, f, func(ctx context.Context, tx *sql.Tx, where string, args []any) error {
 		query := `SELECT run, study, coalesce(series, ''), point, repeat, attempt, framework, workers, nodes, status, detail,
 			coalesce(job, ''), coalesce(job_state, ''), created, dir, steps, epochs, coalesce(throughput_why, ''),
-			warnings, coalesce(tags, ''), coalesce(note, ''), ` + at + columns + " FROM runs" + places + " WHERE " + where + " ORDER BY created DESC, id DESC"
+			coalesce(warnings, '[]'), coalesce(tags, ''), coalesce(note, ''), ` + at + columns + " FROM runs" + places + " WHERE " + where + " ORDER BY created DESC, id DESC"
 		if places != "" {
 			query += ", place_id"
 		}
@@ -119,11 +118,7 @@ func (s *Store) Describe(ctx context.Context, list []RunRow) error {
 	for i, r := range list {
 		names[i] = r.Run
 	}
-	text, err := jsonList(names)
-	if err != nil {
-		return err
-	}
-	rows := found(s.read.QueryContext(ctx, "SELECT r.name, p.key, p.value, p.type FROM run r JOIN run_parameter p ON p.run = r.id WHERE r.name IN (SELECT value FROM json_each(?)) ORDER BY r.id, p.key", text))
+	rows := found(s.read.QueryContext(ctx, "SELECT r.name, p.key, p.value, p.type FROM run r JOIN run_parameter p ON p.run = r.id WHERE r.name IN (SELECT value FROM json_each(?)) ORDER BY r.id, p.key", jsonList(names)))
 	of, a := map[string]map[string]any{}, newAlike()
 	if err := eachRun(rows, func(run string, list []storedParameter) (err error) {
 		if of[run], err = a.of(list); err != nil {
@@ -229,9 +224,9 @@ func scanRuns(rows queried, values int, each func(RunRow) error) error {
 	return rows.each(func(rows *sql.Rows) error {
 		r := RunRow{Values: make([]*float64, values)}
 		var created float64
-		var warnings, at sql.NullString
+		var warnings string
 		into := []any{&r.Run, &r.Study, &r.Series, &r.Point, &r.Repeat, &r.Attempt, &r.Framework, &r.Workers, &r.Nodes,
-			&r.Status, &r.Detail, &r.Job, &r.JobState, &created, &r.Dir, &r.Steps, &r.Epochs, &r.ThroughputWhy, &warnings, &r.Tags, &r.Note, &at}
+			&r.Status, &r.Detail, &r.Job, &r.JobState, &created, &r.Dir, &r.Steps, &r.Epochs, &r.ThroughputWhy, &warnings, &r.Tags, &r.Note, asJSON{&r.At}}
 		for i := range r.Values {
 			into = append(into, &r.Values[i])
 		}
@@ -240,16 +235,9 @@ func scanRuns(rows queried, values int, each func(RunRow) error) error {
 		}
 		a.share(&r.Study, &r.Series, &r.Point, &r.Framework, (*string)(&r.Status), &r.Detail, &r.JobState, &r.ThroughputWhy, &r.Tags, &r.Note)
 		r.Created = metrics.Time(created).UTC()
-		if warnings.Valid {
-			var err error
-			if r.Warnings, err = a.warning(warnings.String); err != nil {
-				return err
-			}
-		}
-		if at.Valid {
-			if err := json.Unmarshal([]byte(at.String), &r.At); err != nil {
-				return err
-			}
+		var err error
+		if r.Warnings, err = a.warning(warnings); err != nil {
+			return err
 		}
 		return each(r)
 	})

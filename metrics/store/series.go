@@ -238,9 +238,7 @@ func (c *curveWriter) observe(ctx context.Context) error {
 		first[i] = ids[0]
 	}
 	c.o = newObserver(ctx, c.tx, Filter{})
-	if c.o.ids, err = jsonList(first); err != nil {
-		return err
-	}
+	c.o.ids = jsonList(first)
 	for _, step := range []func() error{c.o.runs, c.o.parameters, c.o.places} {
 		if err := step(); err != nil {
 			return err

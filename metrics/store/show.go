@@ -186,46 +186,25 @@ func (q *details) parameters() error {
 
 func (q *details) job() error {
 	var j metrics.Job
-	var nodes string
-	var submitted, started, ended sql.NullFloat64
-	err := q.one("SELECT cluster, id, name, partition, state, reason, exit_code, nodes, submitted, started, ended FROM job WHERE run = ?",
-		&j.Cluster, &j.ID, &j.Name, &j.Partition, &j.State, &j.Reason, &j.ExitCode, &nodes, &submitted, &started, &ended)
+	err := q.one("SELECT cluster, id, name, partition, state, reason, exit_code, nodes, coalesce(submitted, 0), coalesce(started, 0), coalesce(ended, 0) FROM job WHERE run = ?",
+		&j.Cluster, &j.ID, &j.Name, &j.Partition, &j.State, &j.Reason, &j.ExitCode, asJSON{&j.Nodes}, &j.SubmitUnix, &j.StartUnix, &j.EndUnix)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}
-	if err != nil {
-		return err
-	}
-	j.SubmitUnix, j.StartUnix, j.EndUnix = submitted.Float64, started.Float64, ended.Float64
 	q.d.Run.Job = &j
-	return json.Unmarshal([]byte(nodes), &j.Nodes)
+	return err
 }
 
 func (q *details) result() error {
 	r := summary.Outcome{Values: map[string]float64{}, Why: map[string]string{}}
-	var slowest sql.NullString
-	var warnings, print string
 	err := q.one(`SELECT algorithm, restart, world, steps, warmup_steps, steady_steps, samples, epochs,
-			slowest, warnings, git_commit, fingerprint, noise_scale_why FROM result WHERE run = ?`,
+			slowest, nullif(warnings, '[]'), git_commit, fingerprint, noise_scale_why FROM result WHERE run = ?`,
 		&q.d.Algorithm, &r.Restart, &r.World, &r.Steps, &r.WarmupSteps, &r.SteadySteps, &r.Samples, &r.Epochs,
-		&slowest, &warnings, &r.GitCommit, &print, &r.NoiseScaleWhy)
+		asJSON{&r.Slowest}, asJSON{&r.Warnings}, &r.GitCommit, asJSON{&r.Fingerprint}, &r.NoiseScaleWhy)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}
 	if err != nil {
-		return err
-	}
-	if slowest.Valid {
-		if err := json.Unmarshal([]byte(slowest.String), &r.Slowest); err != nil {
-			return err
-		}
-	}
-	if warnings != "[]" {
-		if err := json.Unmarshal([]byte(warnings), &r.Warnings); err != nil {
-			return err
-		}
-	}
-	if err := json.Unmarshal([]byte(print), &r.Fingerprint); err != nil {
 		return err
 	}
 	if err := q.values(&r); err != nil {
@@ -326,19 +305,17 @@ func (q *details) epochs() error {
 
 func (q *details) files() error {
 	return q.each(`SELECT f.path, f.writer, f.rank, f.restart, coalesce(f.host, ''), f.offset, f.line,
-			s.status, s.cause, s.steps, s.epochs, s.parameter_sha256
+			s.file IS NOT NULL, coalesce(s.status, ''), coalesce(s.cause, ''), coalesce(s.steps, 0), coalesce(s.epochs, 0), coalesce(s.parameter_sha256, '')
 		FROM event_file f LEFT JOIN stop s ON s.file = f.id WHERE f.run = ? ORDER BY f.writer, f.rank, f.restart`, func(rows *sql.Rows) error {
 		var f File
-		var status, cause, hash sql.NullString
-		var steps, epochs sql.NullInt64
-		if err := rows.Scan(&f.Path, &f.Writer, &f.Rank, &f.Restart, &f.Host, &f.Bytes, &f.Lines, &status, &cause, &steps, &epochs, &hash); err != nil {
-			return err
-		}
-		if status.Valid {
-			f.Stop = &metrics.Stop{Status: status.String, Cause: cause.String, Steps: int(steps.Int64), Epochs: int(epochs.Int64), ParameterSHA256: hash.String}
+		var stop metrics.Stop
+		var stopped bool
+		err := rows.Scan(&f.Path, &f.Writer, &f.Rank, &f.Restart, &f.Host, &f.Bytes, &f.Lines, &stopped, &stop.Status, &stop.Cause, &stop.Steps, &stop.Epochs, &stop.ParameterSHA256)
+		if stopped {
+			f.Stop = &stop
 		}
 		q.d.Files = append(q.d.Files, f)
-		return nil
+		return err
 	})
 }
 

@@ -70,7 +70,7 @@ func TestSpans(t *testing.T) {
 			}
 			err = s.withTx(t.Context(), func(tx *sql.Tx) error {
 				o := newObserver(t.Context(), tx, Filter{})
-				o.ids = "[1,2,3,4]"
+				o.ids = jsonList([]int{1, 2, 3, 4})
 				if err := cmp.Or(o.runs(), o.parameters(), o.places()); err != nil {
 					return err
 				}

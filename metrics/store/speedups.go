@@ -20,9 +20,7 @@ func storeSpeedups(ctx context.Context, tx *sql.Tx, study string, plan []scaling
 		return err
 	}
 	o := newObserver(ctx, tx, Filter{})
-	if o.ids, err = jsonList(counted); err != nil {
-		return err
-	}
+	o.ids = jsonList(counted)
 	if err := o.runs(); err != nil {
 		return err
 	}

@@ -39,8 +39,7 @@ func (in *ingest) stepsOf(restart int) error {
 	if present < world || len(blocks) == 0 {
 		return nil // no step is complete, or none is new
 	}
-	read, err := in.tx.Prepare(`SELECT f.rank, f.ranks, tick, duration_min, duration, samples_min, samples, data_wait_min, data_wait,
-			compute_min, compute, communication_min, communication
+	read, err := in.tx.Prepare(`SELECT f.rank, f.ranks, ` + blockColumns + `
 		FROM event_file f JOIN block b ON b.file = f.id
 		WHERE f.run = ? AND f.writer = 'rank' AND f.restart = ? AND f.rank < ? AND b.block = ? ORDER BY f.rank`)
 	if err != nil {

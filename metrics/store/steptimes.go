@@ -32,8 +32,7 @@ func (s *Store) StepTimes(ctx context.Context, run string) ([]scaling.StepTimes,
 			}
 			durations = durations[:0]
 		}
-		err := found(tx.QueryContext(ctx, `SELECT f.rank, b.block, b.tick, duration_min, duration, samples_min, samples, data_wait_min, data_wait,
-				compute_min, compute, communication_min, communication
+		err := found(tx.QueryContext(ctx, `SELECT f.rank, b.block, `+blockColumns+`
 			FROM event_file f JOIN block b ON b.file = f.id
 			WHERE f.run = ? AND f.writer = 'rank' AND f.restart = ? ORDER BY f.rank, b.block`, id, restart)).each(func(rows *sql.Rows) error {
 			var rank int

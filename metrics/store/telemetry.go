@@ -2,7 +2,6 @@ package store
 
 import (
 	"database/sql"
-	"encoding/json"
 	"slices"
 
 	"github.com/scalebench/scalebench/metrics"
@@ -12,20 +11,12 @@ import (
 
 // telemetry stores a batch of telemetry samples.
 func (w *fileWriter) telemetry(t *metrics.Telemetry, line int) error {
-	var texts [3]string
 	missing := t.Missing
 	if missing == nil {
 		missing = map[string]string{}
 	}
-	for i, v := range []any{t.At, t.Columns, missing} {
-		text, err := json.Marshal(v)
-		if err != nil {
-			return err
-		}
-		texts[i] = string(text)
-	}
 	return w.in.rows.insert("INSERT INTO telemetry (file, line, tick, at, columns, missing) VALUES (?, ?, ?, ?, ?, ?)",
-		w.id, line, t.Tick, texts[0], texts[1], texts[2])
+		w.id, line, t.Tick, asJSON{t.At}, asJSON{t.Columns}, asJSON{missing})
 }
 
 const selectTelemetry = `SELECT f.id, f.rank, coalesce(f.host, ''), f.started, t.tick, t.at, t.columns, t.missing
@@ -38,16 +29,11 @@ func scanTelemetry(rows queried, wanted []string) (list []summary.SampledNode, e
 	err = rows.each(func(rows *sql.Rows) error {
 		var file int64
 		var rank int
-		var host, at, columns, missing string
+		var host string
 		var started sql.NullFloat64
 		var t metrics.Telemetry
-		if err := rows.Scan(&file, &rank, &host, &started, &t.Tick, &at, &columns, &missing); err != nil {
+		if err := rows.Scan(&file, &rank, &host, &started, &t.Tick, asJSON{&t.At}, asJSON{&t.Columns}, asJSON{&t.Missing}); err != nil {
 			return err
-		}
-		for text, into := range map[*string]any{&at: &t.At, &columns: &t.Columns, &missing: &t.Missing} {
-			if err := json.Unmarshal([]byte(*text), into); err != nil {
-				return err
-			}
 		}
 		if wanted != nil {
 			t.Columns = slices.DeleteFunc(t.Columns, func(c metrics.TelemetryColumn) bool { return !slices.Contains(wanted, c.Name) })

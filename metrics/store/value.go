@@ -108,14 +108,10 @@ func (c catalogue) put(tx *sql.Tx, m measure.Measure, reported bool) (id int64, 
 	if t, ok := measure.TargetOf(m.Name); ok {
 		target, of = &t.Value, &t.Of
 	}
-	coordinates, err := jsonList(m.At.Keys())
-	if err != nil {
-		return 0, err
-	}
 	if err := tx.QueryRow(`INSERT INTO measure (name, unit, title, better, speeds, reported, target, target_of, coordinates) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT DO UPDATE SET title = excluded.title, better = coalesce(nullif(excluded.better, ''), better),
 			speeds = iif(excluded.better = '', speeds, excluded.speeds) RETURNING id`,
-		m.Name, m.Unit, m.Title, m.Better.String(), m.Speeds(), reported, target, of, coordinates).Scan(&id); err != nil {
+		m.Name, m.Unit, m.Title, m.Better.String(), m.Speeds(), reported, target, of, jsonList(m.At.Keys())).Scan(&id); err != nil {
 		return 0, err
 	}
 	c[key] = cataloguedMeasure{known, id}
@@ -285,15 +281,7 @@ func valueOf(m measure.Measure) (sql string, args []any) {
 		place = "place_id"
 	}
 	return "(SELECT v.value FROM value v WHERE v.run = runs.id AND v.place = " + place + " AND v.measure = (SELECT id FROM measure WHERE name = ? AND unit = ? AND coordinates = ?))",
-		[]any{strings.TrimSuffix(m.Name, unitSuffix(m.Unit)), m.Unit, coordinates(m)}
-}
-
-func coordinates(m measure.Measure) string {
-	text, err := jsonList(m.At.Keys())
-	if err != nil {
-		panic(err) // marshalling strings cannot fail
-	}
-	return text
+		[]any{strings.TrimSuffix(m.Name, unitSuffix(m.Unit)), m.Unit, jsonList(m.At.Keys())}
 }
 
 // placesOf returns an SQL join, and its arguments, that adds a row for each place within a run at
@@ -316,7 +304,7 @@ func placesOf(list []measure.Measure) (join string, args []any, err error) {
 		return "", nil, nil
 	}
 	return ` LEFT JOIN (SELECT DISTINCT v.run AS place_run, p.id AS place_id, p.at AS place_at FROM measure m JOIN value v ON v.measure = m.id JOIN place p ON p.id = v.place
-		WHERE m.coordinates = ?) ON place_run = runs.id`, []any{coordinates(*of)}, nil
+		WHERE m.coordinates = ?) ON place_run = runs.id`, []any{jsonList(of.At.Keys())}, nil
 }
 
 // ErrPlaces means that measures with different coordinates were requested in one list.
