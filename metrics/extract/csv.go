@@ -145,10 +145,8 @@ func (t *table) next() (row []string, line int, err error) {
 		return nil, 0, err
 	case errors.As(err, &p) && errors.Is(p.Err, csv.ErrFieldCount):
 		return nil, 0, t.l.errorAt(p.Line, "%w: %d, and the first row has %d. Decimal commas split a field: write points, or separate fields by semicolons", p.Err, len(row), t.more.FieldsPerRecord)
-	case errors.As(err, &p):
+	case err != nil: // data is in memory, so that only parsing fails
 		return nil, 0, t.l.errorAt(p.Line, "%w", p.Err)
-	case err != nil:
-		return nil, 0, fmt.Errorf("%s: %w", t.l.o.File, err)
 	}
 	line, _ = t.more.FieldPos(0)
 	if len(row) > 1 && slices.Equal(row, t.header) {

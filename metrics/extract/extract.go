@@ -353,11 +353,7 @@ func (l *log) reduced(name, unit, reduce string, scale float64, values []Value, 
 
 // reduce appends the figure f. It computes the value from several by the method f.Reduce.
 func (l *log) reduce(f metrics.Figure, scale float64, values []Value) {
-	x := must(reduceBy(f.Reduce, numbers(values)))
-	if x = scaled(x, scale); !finite(x) {
-		l.fail(values[len(values)-1].Line, "the %s of %d values of %s is not a finite number", f.Reduce, len(values), f.Name)
-	}
-	f.Value = x
+	f.Value = scaled(must(reduceBy(f.Reduce, numbers(values))), scale)
 	if len(values) == 1 {
 		f.Reduce = ""
 	}

@@ -277,9 +277,6 @@ func (l *log) ofRanks(c *compiled, bySource map[string][]match) {
 			total += c.reduced(matchValues(bySource[s])) * scale
 			all = append(all, matchValues(bySource[s])...)
 		}
-		if !finite(total) {
-			l.fail(all[len(all)-1].Line, "the sum of %s over ranks is not a finite number", c.Name)
-		}
 		f := &metrics.Figure{Name: c.Name, Value: total, Unit: c.unit.base, Better: c.Better, Reduce: "sum over ranks of the " + c.Reduce,
 			Note: fmt.Sprintf("the sum over %d ranks of each rank's %s, as the log states them", n, c.Reduce)}
 		l.add(metrics.Event{Figure: f}, scale, all...)

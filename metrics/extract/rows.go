@@ -1,8 +1,6 @@
 package extract
 
-import (
-	"github.com/scalebench/scalebench/metrics"
-)
+import "github.com/scalebench/scalebench/metrics"
 
 // rowsOfRun is the parser's state while it reads the rows of one training, from top to bottom.
 type rowsOfRun struct {
@@ -201,9 +199,6 @@ func (r *rowsOfRun) rate() {
 	f := metrics.Figure{Name: metrics.FigureThroughput, Value: r.reads["throughput"].times(median(rates), r.rateScale), Unit: "samples/s", Note: note}
 	if len(rates) > 1 {
 		f.Reduce = "median"
-	}
-	if !finite(f.Value) {
-		r.l.fail(rates[0].Line, "the throughput is not a finite number")
 	}
 	r.l.add(metrics.Event{Figure: &f}, r.rateScale, rates...)
 }

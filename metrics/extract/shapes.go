@@ -334,10 +334,7 @@ func (s *survey) batches() {
 func (s *survey) eachRow(f func(t *table, r surveyed)) {
 	again := s.again()
 	for _, r := range s.rows {
-		row, err := again.Read()
-		if err != nil {
-			return
-		}
+		row, _ := again.Read() // survey has read it
 		if _, left := s.left[r.number]; left {
 			continue
 		}

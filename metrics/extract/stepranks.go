@@ -47,9 +47,6 @@ func (s *stepLog) ranksDiffer() {
 			continue
 		}
 		own := median(s.measured[name])
-		if !(own > 0) {
-			return
-		}
 		for _, source := range slices.Sorted(maps.Keys(s.others)) {
 			list := s.others[source]
 			if len(list) <= s.starting {

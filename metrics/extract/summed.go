@@ -2,7 +2,6 @@ package extract
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -52,9 +51,6 @@ func (t *tableReader) addUp(g *tableGroup) {
 				t.l.fail(g.line[row], "no number in column %s, and the run's is the sum over %s", clip(name), clip(t.l.o.Sum))
 			}
 			sum += v.Number
-		}
-		if math.IsInf(sum, 0) {
-			t.l.fail(g.line[0], "the sum of column %s is not a finite number", clip(name))
 		}
 		one[t.at[name]] = strconv.FormatFloat(sum, 'g', -1, 64)
 		if t.l.o.Decimal == DecimalComma {
