@@ -70,12 +70,13 @@ func (l *log) names(r io.Reader, separators string) *table {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if separators == tableSeparators {
 		data = unframed(spaced(data), separators)
-	}
-	if separators == tableSeparators && latexTable.Match(data[:min(len(data), 4096)]) {
-		l.fail(0, "it is a table in LaTeX: replace & by commas, and delete the \\\\ and the lines that begin with a backslash")
-	}
-	if first := bytes.TrimSpace(data[:min(len(data), 64)]); len(first) > 0 && bytes.ContainsAny(first[:1], "[{<") && separators == tableSeparators {
-		l.fail(0, "it is JSON or HTML, and not a table in CSV: convert it (jq -r '… | @csv', or a spreadsheet), or name its format with --from")
+		first := bytes.TrimSpace(data[:min(len(data), 64)])
+		switch {
+		case latexTable.Match(data[:min(len(data), 4096)]):
+			l.fail(0, "it is a table in LaTeX: replace & by commas, and delete the \\\\ and the lines that begin with a backslash")
+		case len(first) > 0 && bytes.ContainsAny(first[:1], "[{<"):
+			l.fail(0, "it is JSON or HTML, and not a table in CSV: convert it (jq -r '… | @csv', or a spreadsheet), or name its format with --from")
+		}
 	}
 	t := &table{l: l, at: map[string]int{}, more: csv.NewReader(bytes.NewReader(data)), data: data}
 	if len(data) == 0 {

@@ -1,6 +1,8 @@
 package extract
 
 import (
+	"slices"
+
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/number"
 )
@@ -14,35 +16,37 @@ var modelFigures = []metrics.Figure{
 	{Name: reportedMFU},
 }
 
-// models adds the figures of a language model. If the table has only the rate per device, the
-// rate of all devices is computed from it and the number of workers.
-func (r *rowsOfRun) models() {
-	for _, f := range modelFigures {
-		values, scale := r.modelValues(f.Name)
+// medians adds the figures that are medians over the rows: those of a language model, and the
+// throughput. If the table has only the rate per device, the rate of all devices is computed from
+// it and the number of workers.
+func (r *rowsOfRun) medians() {
+	for _, f := range slices.Concat(modelFigures, []metrics.Figure{{Name: metrics.FigureThroughput, Unit: "samples/s"}}) {
+		values, scale := r.values(f.Name)
 		if len(values) == 0 {
 			continue
 		}
-		f.Reduce, f.Note = "median", r.from(f.Name)
+		f.Note = r.from(f.Name)
 		if r.has("epoch") {
 			values, f.Note = steadyEpochs(values, f.Note)
 		}
-		r.l.reduce(f, scale, values)
+		r.median(f, scale, values)
 		if f.Name == tokensPerGPU && !r.has(tokensPerSecond) {
 			all := modelFigures[0]
-			all.Reduce, all.Note = "median", f.Note+", a device's rate times the workers"
-			r.l.reduce(all, scale*r.counts(0, number.PerDevice), values)
+			all.Note = f.Note + ", a device's rate times the workers"
+			r.median(all, scale*r.counts(0, number.PerDevice), values)
 		}
 	}
 }
 
-// modelValues returns the numbers in the cells of a figure, and the factor to the figure's unit.
-func (r *rowsOfRun) modelValues(name string) (values []Value, scale float64) {
+// values returns the numbers in the cells of a figure, and the factor to the figure's unit.
+func (r *rowsOfRun) values(name string) (values []Value, scale float64) {
 	for row := range r.rows {
 		v, by, ok := r.at(row, name)
 		if !ok {
 			continue
 		}
 		switch x := v.Number * by; {
+		case name == metrics.FigureThroughput: // its first epoch may be 0
 		case x <= 0:
 			r.l.fail(v.Line, "%s is %g; want more than 0", name, v.Number)
 		case name == reportedMFU && x > 1:
@@ -51,6 +55,20 @@ func (r *rowsOfRun) modelValues(name string) (values []Value, scale float64) {
 		values, scale = append(values, v), by
 	}
 	return values, scale
+}
+
+// median adds the figure f with the median of values.
+func (r *rowsOfRun) median(f metrics.Figure, scale float64, values []Value) {
+	for _, v := range values {
+		if f.Name == metrics.FigureThroughput && v.Number < metrics.MinRate {
+			r.l.fail(v.Line, "a throughput of %g; want %g or more. If the run failed, leave the cell empty or delete the row", v.Number, metrics.MinRate)
+		}
+	}
+	f.Value = r.reads[f.Name].times(median(values), scale)
+	if len(values) > 1 {
+		f.Reduce = "median"
+	}
+	r.l.add(metrics.Event{Figure: &f}, scale, values...)
 }
 
 // steadyEpochs returns the rates of all epochs but the first, if there are several, because

@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/scalebench/scalebench/metrics/measure"
 )
@@ -74,18 +73,12 @@ var perfUnread = regexp.MustCompile(`(?i)percentile|latency|second|throughput|to
 
 // unread adds a note that lists the columns of latencies and rates that are not read.
 func (t *table) unread() {
-	var names []string
-	for name := range t.at {
-		read := name == "Inferences/Second" || name == "Response Throughput"
-		for _, c := range perfColumns {
-			read = read || name == c.theirs
-		}
-		if !read && perfUnread.MatchString(name) {
-			names = append(names, clip(name))
-		}
-	}
-	if slices.Sort(names); len(names) > 0 {
-		t.l.note("ignored columns: %s", strings.Join(names, ", "))
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(t.at)), func(name string) bool {
+		return name == "Inferences/Second" || name == "Response Throughput" || !perfUnread.MatchString(name) ||
+			slices.ContainsFunc(perfColumns, func(c loadField) bool { return c.theirs == name })
+	})
+	if len(names) > 0 {
+		t.l.note("ignored columns: %s", listed(names))
 	}
 }
 

@@ -13,8 +13,6 @@ type rowsOfRun struct {
 	elapsed        Value
 	epochSeconds   []Value
 	secondsScale   float64
-	throughputs    []Value
-	rateScale      float64
 	epoch, step    Value
 	evaluationTime float64 // seconds since training began
 }
@@ -27,13 +25,12 @@ func (t *table) run(columns map[string]Column) {
 		t.l.add(metrics.Event{Train: &metrics.Train{}}, 1)
 	}
 	for r.row = range t.rows {
-		for _, read := range []func(){r.place, r.clock, r.accuracy, r.loss, r.throughput, r.last} {
+		for _, read := range []func(){r.place, r.clock, r.accuracy, r.loss, r.last} {
 			read()
 		}
 	}
 	r.trainSeconds()
-	r.models()
-	r.rate()
+	r.medians()
 }
 
 func (r *rowsOfRun) has(ours string) bool { _, ok := r.columns[ours]; return ok }
@@ -135,13 +132,6 @@ func (r *rowsOfRun) loss() {
 	r.l.figure("loss", "", at, v, "")
 }
 
-func (r *rowsOfRun) throughput() {
-	v, scale, ok := r.cell("throughput")
-	if ok {
-		r.throughputs, r.rateScale = append(r.throughputs, v), scale
-	}
-}
-
 // last adds the figures of the whole run, which are in the last row.
 func (r *rowsOfRun) last() {
 	for _, name := range []string{"end_to_end", "train_seconds"} {
@@ -180,25 +170,4 @@ func (r *rowsOfRun) trainSeconds() {
 	if r.summed {
 		r.l.reduced(r.secondsName(), "s", "sum", r.secondsScale, r.epochSeconds, "the sum of column "+r.columns["epoch_seconds"].Name)
 	}
-}
-
-// rate adds the median of the rows' throughputs.
-func (r *rowsOfRun) rate() {
-	rates, note := r.throughputs, r.from("throughput")
-	if len(rates) == 0 {
-		return
-	}
-	if r.has("epoch") {
-		rates, note = steadyEpochs(rates, note)
-	}
-	for _, v := range rates {
-		if v.Number < metrics.MinRate {
-			r.l.fail(v.Line, "a throughput of %g; want %g or more. If the run failed, leave the cell empty or delete the row", v.Number, metrics.MinRate)
-		}
-	}
-	f := metrics.Figure{Name: metrics.FigureThroughput, Value: r.reads["throughput"].times(median(rates), r.rateScale), Unit: "samples/s", Note: note}
-	if len(rates) > 1 {
-		f.Reduce = "median"
-	}
-	r.l.add(metrics.Event{Figure: &f}, r.rateScale, rates...)
 }
