@@ -31,7 +31,7 @@ func (c *checker) compare(ctx context.Context, o *outcome, w workload) error {
 	if c.Double {
 		device, seconds = "cpu", 0.2
 	}
-	ways, err := c.pytorchWays(ctx, device, w, seconds)
+	ways, err := c.pytorchWays(ctx, device, w, w.compiled(), seconds)
 	if err != nil {
 		return err
 	}
@@ -41,10 +41,10 @@ func (c *checker) compare(ctx context.Context, o *outcome, w workload) error {
 	return nil
 }
 
-// pytorchWays trains with PyTorch on a device in each way, for the given number of seconds, and
-// returns the ways. Each has a rate, or the reason why it could not be measured. It is an error if
-// no way has a rate.
-func (c *checker) pytorchWays(ctx context.Context, device string, w workload, seconds float64) ([]way, error) {
+// pytorchWays trains with PyTorch on a device in each way, on request also compiled, for the given
+// number of seconds, and returns the ways. Each has a rate, or the reason why it could not be
+// measured. It is an error if no way has a rate.
+func (c *checker) pytorchWays(ctx context.Context, device string, w workload, compiled bool, seconds float64) ([]way, error) {
 	pytorch, err := framework.Find("pytorch-ddp")
 	if err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func (c *checker) pytorchWays(ctx context.Context, device string, w workload, se
 		return nil, err
 	}
 	args := []string{"-B", program, device, w.model, fmt.Sprint(w.batch), fmt.Sprint(seconds)}
-	if w.compiled() {
+	if compiled {
 		args = append(args, "compiled")
 	}
 	out, err := c.start(ctx, nil, c.python, args...)

@@ -12,7 +12,7 @@ import (
 // not checked.
 func TestPyTorchWays(t *testing.T) {
 	c := &checker{options: options{Log: io.Discard}, python: "/usr/bin/python3"}
-	list, err := c.pytorchWays(context.Background(), "cpu", workload{"cnn", 512}, 0.2)
+	list, err := c.pytorchWays(context.Background(), "cpu", workload{"cnn", 4}, true, 0.02)
 	if err != nil {
 		t.Fatal(err)
 	}
