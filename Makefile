@@ -2,6 +2,13 @@
 
 MODULE := github.com/scalebench/scalebench
 
+# The tests compile with the release's flags, and so without the C library's look-up of
+# names: a clean checkout then compiles SQLite and the standard library once for the tests,
+# the programs that they build, both programs of the release, and the linters.
+STATIC_TAGS := sqlite_omit_load_extension,osusergo,netgo
+TESTING := lint test-compiled test-computing test-waiting test-each-fault test-slurm test-week test-faults test-serving test-serving-faults test-frameworks test-release
+$(TESTING): export GOFLAGS := -trimpath -ldflags=-s -tags=$(STATIC_TAGS) $(GOFLAGS)
+
 # What the tests need from Debian: a real Slurm with accounting, linters, the
 # module command, strace, Chromium with the font of the figures, LaTeX for proposals, clang for the GPU's
 # kernels, a Python that makes environments, and PyTorch, which belongs to Debian's
@@ -10,7 +17,7 @@ TEST_PROGRAMS := busybox sbatch slurmctld slurmd slurmdbd munged mariadbd ip she
 TEST_MODULES := torch ensurepip
 TEST_LIBRARIES := libturbojpeg.so.0
 TEST_PACKAGES := busybox-static libturbojpeg0 slurm-wlm slurmdbd munge mariadb-server iproute2 shellcheck pycodestyle environment-modules strace fuse3 chromium fonts-liberation clang-14 openmpi-bin libopenmpi-dev python3-venv python3-torch python3-numpy texlive-latex-recommended texlive-science lmodern mypy
-TEST_TAGS := slurm,python,browser,ptx,latex
+TEST_TAGS := slurm,python,browser,ptx,latex,$(STATIC_TAGS)
 
 # Debian keeps daemons where an ordinary user's PATH does not look.
 export PATH := $(PATH):/usr/sbin:/sbin
@@ -29,7 +36,7 @@ BENCH_MODULES := PIL
 BENCH_PACKAGES := fio python3-pil openmpi-bin libopenmpi-dev libopenblas0-pthread wrk hey
 BENCH_LIBRARIES := libopenblas.so.0
 
-.PHONY: build kernels worker-gpu worker-onnxruntime worker-turbojpeg gpu-check gpu-bundle release report-example demo test test-full test-computing test-waiting test-each-fault test-busy test-unit test-week truth test-slurm test-faults test-frameworks test-examples test-horovod test-serving test-serving-faults bench-frameworks framework-packages test-release test-packages mutants record release-packages lint bench bench-packages vulnerabilities golden clean
+.PHONY: build kernels worker-gpu worker-onnxruntime worker-turbojpeg gpu-check gpu-bundle release report-example demo test test-full test-compiled test-computing test-waiting test-each-fault test-busy test-unit test-week truth test-slurm test-faults test-frameworks test-examples test-horovod test-serving test-serving-faults bench-frameworks framework-packages test-release test-packages mutants record release-packages lint bench bench-packages vulnerabilities golden clean
 
 build:
 	@.ci/toolchain
@@ -68,7 +75,7 @@ report-example: build
 	$(EXAMPLE) collect advice
 	$(EXAMPLE) report advice --site examples/advice/prices.toml -o dist/report-example.html
 
-STATIC = -tags 'sqlite_omit_load_extension osusergo netgo $(TAG)' -ldflags '$(STAMP) -linkmode external -extldflags "-static -Wl,--fatal-warnings"'
+STATIC = -tags '$(STATIC_TAGS)$(TAG:%=,%)' -ldflags '$(STAMP) -linkmode external -extldflags "-static -Wl,--fatal-warnings"'
 dist/linux-amd64 dist/linux-arm64: CC = $(if $(filter %-arm64,$@),aarch64-linux-gnu-gcc,gcc)
 dist/linux-%: FORCE
 	rm -rf $@ dist/*-linux-$*.tar.gz && mkdir -p $@
@@ -96,20 +103,25 @@ demo: build
 # Everything: unit, command line, and a real Slurm on this machine. Four groups at
 # once, each one package at a time: those that compute; those that mostly wait for
 # a Slurm of their own; the faults, which wait for theirs; the release. Whatever
-# fails, all go on to their end. -short plays a tenth of the simulations.
+# fails, all go on to their end. What all of them need is compiled before, or each
+# would compile it. -short plays a tenth of the simulations.
 TEST_FLAGS := -short
 WAITING := ./cmd/scalebench ./slurm ./slurm/slurmtest
 GO_TEST = go test -tags $(TEST_TAGS) -p 1 -timeout 60m $(TEST_FLAGS)
-test: test-packages
+test: test-packages test-compiled
 	@$(MAKE) --no-print-directory -k -j4 test-computing test-waiting test-each-fault test-release
 
 test-full:
 	@$(MAKE) --no-print-directory test TEST_FLAGS=
 
+test-compiled: test-packages
+	go test -tags $(TEST_TAGS) -c -o /dev/null ./cmd/scalebench
+	go build -o /dev/null ./cmd/scalebench-worker
+
 test-computing:
 	$(GO_TEST) $$(go list ./... | grep -v -x $(WAITING:./%=-e $(MODULE)/%))
-	go test -tags gpu -p 1 $(TEST_FLAGS) -run 'GPU' ./cmd/scalebench-worker
-	go test -tags turbojpeg $(TEST_FLAGS) ./launcher/preprocess/turbojpeg
+	go test -tags gpu,$(STATIC_TAGS) -p 1 $(TEST_FLAGS) -run 'GPU' ./cmd/scalebench-worker
+	go test -tags turbojpeg,$(STATIC_TAGS) $(TEST_FLAGS) ./launcher/preprocess/turbojpeg
 
 test-waiting:
 	$(GO_TEST) -parallel 6 -skip '^TestSlurmFaults' $(WAITING)
@@ -145,26 +157,26 @@ test-unit:
 	go test -short -timeout 30m ./...
 
 test-slurm: test-packages
-	go test -tags slurm -p 1 -parallel 4 -timeout 60m ./slurm ./slurm/slurmtest
-	go test -tags slurm -parallel 4 -timeout 60m -run Slurm ./cmd/scalebench
+	go test -tags slurm,$(STATIC_TAGS) -p 1 -parallel 4 -timeout 60m ./slurm ./slurm/slurmtest
+	go test -tags slurm,$(STATIC_TAGS) -parallel 4 -timeout 60m -run Slurm ./cmd/scalebench
 
 # A new user's first week on a real Slurm: what is typed, and all that is read.
 # After a change of words: make test-week WEEK_FLAGS=-update, and read the diff.
 test-week: test-packages
-	go test -tags slurm -timeout 30m -count 1 -v -run TestWeek ./cmd/scalebench $(WEEK_FLAGS)
+	go test -tags slurm,$(STATIC_TAGS) -timeout 30m -count 1 -v -run TestWeek ./cmd/scalebench $(WEEK_FLAGS)
 
 # Faults fired at the programs and a real Slurm: one of each class (as `make
 # test` does, always the same); FAULTS=1000 is the full suite, SEED=N repeats one.
 FAULTS := 0
 SEED := 0
 test-faults: test-packages
-	go test -tags slurm -timeout 5h -count 1 -v -run 'TestSlurmFaults' ./cmd/scalebench -faults $(FAULTS) -fault-seed $(SEED)
+	go test -tags slurm,$(STATIC_TAGS) -timeout 5h -count 1 -v -run 'TestSlurmFaults' ./cmd/scalebench -faults $(FAULTS) -fault-seed $(SEED)
 
 # Faults fired at services under load: on this machine, and a fifth as many at jobs of
 # a real Slurm; SERVE_FAULTS=102 is the full suite.
 SERVE_FAULTS := 102
 test-serving-faults: test-packages
-	go test -tags slurm -timeout 60m -count 1 -v -run 'Test(Slurm)?ServeFaults' ./cmd/scalebench -serve-faults $(SERVE_FAULTS) -fault-seed $(SEED)
+	go test -tags slurm,$(STATIC_TAGS) -timeout 60m -count 1 -v -run 'Test(Slurm)?ServeFaults' ./cmd/scalebench -serve-faults $(SERVE_FAULTS) -fault-seed $(SEED)
 
 # The real frameworks, each in the environment of its lock, on a real Slurm; what
 # passed is written into launcher/framework/locks/tested.md. FRAMEWORK=name tries
@@ -173,8 +185,8 @@ FRAMEWORK :=
 MATRIX := -matrix ../../launcher/framework/locks/tested.md
 test-frameworks: TESTS = Frameworks$(if $(FRAMEWORK),/^$(FRAMEWORK)$$)
 test-frameworks: framework-packages
-	go test -tags frameworks,python -timeout 60m -count 1 -run '$(TESTS)' ./launcher/framework ./launcher/native/train/cpu
-	go test -tags slurm,frameworks -timeout 60m -count 1 -v -run '$(TESTS)' ./cmd/scalebench $(MATRIX)
+	go test -tags frameworks,python,$(STATIC_TAGS) -timeout 60m -count 1 -run '$(TESTS)' ./launcher/framework ./launcher/native/train/cpu
+	go test -tags slurm,frameworks,$(STATIC_TAGS) -timeout 60m -count 1 -v -run '$(TESTS)' ./cmd/scalebench $(MATRIX)
 
 # The command lines of examples/torchtitan, megatron and nemo, each layout of them, given
 # to those programs' own parsers: torchtitan's from PyPI, in the environment of its lock,
@@ -204,9 +216,9 @@ test-horovod: framework-packages
 # The load generator against real model servers, each in the environment of its
 # lock, and a study of them on a real Slurm.
 test-serving: framework-packages
-	go test -tags serving -timeout 30m -count 1 -run Serving ./launcher/serve/target ./launcher/serve/onnxruntime
-	go test -tags serving -timeout 30m -count 1 -parallel 9 -v -run Serving ./cmd/scalebench-worker
-	go test -tags slurm,serving -timeout 60m -count 1 -v -run TestServing ./cmd/scalebench
+	go test -tags serving,$(STATIC_TAGS) -timeout 30m -count 1 -run Serving ./launcher/serve/target ./launcher/serve/onnxruntime
+	go test -tags serving,$(STATIC_TAGS) -timeout 30m -count 1 -parallel 9 -v -run Serving ./cmd/scalebench-worker
+	go test -tags slurm,serving,$(STATIC_TAGS) -timeout 60m -count 1 -v -run TestServing ./cmd/scalebench
 
 # What scalebench adds to a step of each of them; see docs/frameworks.md.
 bench-frameworks: framework-packages
@@ -229,7 +241,7 @@ gpu-bundle:
 	rm -rf $(BUNDLE) $(BUNDLE).tar.gz && mkdir -p $(BUNDLE)
 	CGO_ENABLED=0 GOARCH=amd64 go build -trimpath -ldflags '$(STAMP) -X $(MODULE)/cmd/version.commit=$(COMMIT)' -o $(BUNDLE)/gpu-check ./cmd/gpu-check
 	CGO_ENABLED=1 GOARCH=amd64 go build -trimpath $(STATIC) -o $(BUNDLE)/scalebench ./cmd/scalebench
-	CGO_ENABLED=1 GOARCH=amd64 go build -trimpath -tags gpu,training -ldflags '$(STAMP)' -o $(BUNDLE)/scalebench-worker ./cmd/scalebench-worker
+	CGO_ENABLED=1 GOARCH=amd64 go build -trimpath -tags gpu,training,$(STATIC_TAGS) -ldflags '$(STAMP)' -o $(BUNDLE)/scalebench-worker ./cmd/scalebench-worker
 	cp LICENSE $(BUNDLE) && cp cmd/gpu-check/bundle.md $(BUNDLE)/README.md
 	.ci/notices >$(BUNDLE)/THIRD_PARTY_NOTICES.txt
 	tar --sort=name --owner=0 --group=0 --numeric-owner --mtime='$(shell date -u +%F)' -C dist -czf $(BUNDLE).tar.gz $(notdir $(BUNDLE))
@@ -243,7 +255,7 @@ gpu-check: gpu-bundle
 # The released programs in a bare chroot without a C library, arm64's emulated; and the
 # GPU check's bundle in one with busybox, a C library and the fakes of CUDA's libraries.
 test-release: release gpu-bundle
-	go test -tags release -count 1 $(TEST_FLAGS) -run Release ./cmd/scalebench ./cmd/gpu-check
+	go test -tags release,$(STATIC_TAGS) -count 1 $(TEST_FLAGS) -run Release ./cmd/scalebench ./cmd/gpu-check
 
 # Installs what is missing, and only that, after saying so.
 test-packages: PROGRAMS = $(TEST_PROGRAMS)
@@ -272,16 +284,16 @@ lint: test-packages
 	@large=$$(git ls-files -z | xargs -0 stat -c '%s %n' | awk '$$1 > 1000000'); [ -z "$$large" ] || { echo "over 1 MB, a program by mistake? $$large"; exit 1; }
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "not gofmt'ed: $$unformatted"; exit 1; }
 	go mod tidy -diff
-	go test -tags lint -run TestExportsAreUsed ./cmd/scalebench
+	go test -tags lint,$(STATIC_TAGS) -run TestExportsAreUsed ./cmd/scalebench
 	go vet -tags $(TEST_TAGS),release,frameworks,serving ./...
-	go vet -tags gpu ./cmd/scalebench-worker
-	go vet -tags onnxruntime ./cmd/scalebench-worker
-	go vet -tags turbojpeg ./cmd/scalebench-worker
+	go vet -tags gpu,$(STATIC_TAGS) ./cmd/scalebench-worker
+	go vet -tags onnxruntime,$(STATIC_TAGS) ./cmd/scalebench-worker
+	go vet -tags turbojpeg,$(STATIC_TAGS) ./cmd/scalebench-worker
 	go tool gocognit -over 30 -ignore '_test\.go|testdata/' $(SOURCE)
 	go tool staticcheck -tags $(TEST_TAGS),release,frameworks,serving ./...
-	go tool staticcheck -tags gpu ./cmd/scalebench-worker
-	go tool staticcheck -tags onnxruntime ./cmd/scalebench-worker
-	go tool staticcheck -tags turbojpeg ./cmd/scalebench-worker
+	go tool staticcheck -tags gpu,$(STATIC_TAGS) ./cmd/scalebench-worker
+	go tool staticcheck -tags onnxruntime,$(STATIC_TAGS) ./cmd/scalebench-worker
+	go tool staticcheck -tags turbojpeg,$(STATIC_TAGS) ./cmd/scalebench-worker
 	git ls-files '*.sh' .ci | xargs shellcheck
 	git ls-files '*.py' | xargs pycodestyle
 

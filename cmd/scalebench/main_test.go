@@ -78,7 +78,7 @@ func program(t testing.TB, name string) string {
 	build := exec.Command("go", "build", "-o", path)
 	switch {
 	case onGPUs:
-		build.Args = append(build.Args, "-tags", "gpu")
+		build.Args = append(build.Args, "-tags", "gpu,osusergo,netgo") // packages net and os/user as the other programs have them
 	case name == "scalebench-worker":
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	}
