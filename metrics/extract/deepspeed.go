@@ -32,12 +32,12 @@ var deepSpeedPipe = stepFormat{
 }
 
 func readDeepSpeed(l *log, r io.Reader) {
-	timer := &deepSpeedTimes{stepLog: newStepLog(l, "DeepSpeed", 1)}
+	timer := &deepSpeedTimes{stepLog: newStepLog(l, &stepFormat{program: "DeepSpeed", starting: 1})}
 	var rates []Value // rates of the pipeline engine
 	f := deepSpeedPipe
 	f.more = func(s *stepLog, ln line, _ int, fields parts) {
 		v := l.rateAbove0(ln.number, fields["rate"])
-		if s.lines > s.starting {
+		if s.lines > s.format.starting {
 			rates = append(rates, v)
 		}
 	}
@@ -46,7 +46,7 @@ func readDeepSpeed(l *log, r io.Reader) {
 	}}, {deepSpeedOld, func(*stepLog, line, []string) {
 		l.note("SamplesPerSec= is not read, because old versions of DeepSpeed count micro-batches as steps; without gradient accumulation, read it with [[extract]] name = \"throughput\", pattern = ', SamplesPerSec=(?P<value>[\\d.]+)', unit = \"samples/s\", per = \"step\"")
 	}}}
-	pipe := f.log(l)
+	pipe := newStepLog(l, &f)
 	l.each(r, pipe.read)
 	const sample = "over all ranks; a sample is what the data loader calls one, a sequence for most"
 	switch {
@@ -104,12 +104,13 @@ func (t *deepSpeedTimes) rate(sample string) {
 	f.Value, f.Note = end.v.Number, "DeepSpeed's running average "+sample+"; the last one, over all steps since the start but for the first two"
 	batches := func(a deepSpeedAverage) float64 { return (a.step - untimed) / a.v.Number } // seconds, divided by the samples per step
 	between := (end.step - begin.step) / (batches(end) - batches(begin))
+	wrong := t.contradicts(f.Value)
 	switch {
 	case end.step > begin.step && between > 0 && finite(between) && !within(between, f.Value, sameValue):
 		f.Value, f.Note = between, "the steps between DeepSpeed's first running average and its last over their time; a sample is what the data loader calls one"
 		t.l.note("DeepSpeed's running average (%.4g samples/s) miscounts the first steps, or they were slow: the rate between its lines (%.4g) is used", end.v.Number, between)
-	case t.contradicts(f.Value) != "":
-		f = t.l.contradicted(f, t.contradicts(f.Value))
+	case wrong != "":
+		f = t.l.contradicted(f, wrong)
 	case end.step == begin.step && !within(t.current.Number, f.Value, nearly):
 		f = t.l.contradicted(f, fmt.Sprintf("its only running average is %.4g samples/s, and the step that is printed has %.4g", f.Value, t.current.Number))
 	}

@@ -67,7 +67,7 @@ type hfProgress struct {
 }
 
 func readHFTrainer(l *log, r io.Reader) {
-	s := &hfRun{stepLog: newStepLog(l, "the Trainer", 1), began: math.Inf(1)}
+	s := &hfRun{stepLog: newStepLog(l, &stepFormat{program: "the Trainer", starting: 1}), began: math.Inf(1)}
 	if l.each(r, s.read); s.line == 0 {
 		return
 	}
@@ -200,7 +200,7 @@ func (s *hfRun) goes(ln int, at float64) {
 
 func (s *hfRun) trained(ln int, at float64, fields parts) {
 	s.lines++
-	if x, ok := fields["tokens/train_per_sec_per_gpu"]; ok && s.lines > s.starting {
+	if x, ok := fields["tokens/train_per_sec_per_gpu"]; ok && s.lines > s.format.starting {
 		s.tokens = append(s.tokens, s.l.parse(ln, x))
 	}
 	if s.lossOf(ln, "epoch", at, fields["loss"]); s.undefined > 0 {

@@ -37,7 +37,7 @@ type llamaRun struct {
 }
 
 func readLLaMAFactory(l *log, r io.Reader) {
-	s := &llamaRun{stepLog: newStepLog(l, "LLaMA-Factory", 1)}
+	s := &llamaRun{stepLog: newStepLog(l, &stepFormat{program: "LLaMA-Factory", starting: 1})}
 	if l.each(r, s.read); s.line == 0 {
 		return
 	}

@@ -33,12 +33,12 @@ func readMaxText(l *log, r io.Reader) {
 	f := maxTextLog
 	f.more = func(s *stepLog, ln line, step int, fields parts) {
 		x, ok := fields["total_weights"]
-		if !ok || s.lines <= s.starting {
+		if !ok || s.lines <= s.format.starting {
 			return
 		}
 		of = l.parseAll(ln.number, x, fields["seconds"], fields["Tokens/s/device"])
 	}
-	s := f.log(l)
+	s := newStepLog(l, &f)
 	l.each(r, s.read)
 	// One MaxText process drives all devices of its host, so there may be fewer workers than
 	// devices. A step then has more tokens than the workers account for. (Padding only makes the

@@ -109,7 +109,7 @@ func (s *stepLog) megatronSamples(ln int, fields parts) {
 			continue
 		}
 		v := s.l.rateAbove0(ln, x)
-		if s.lines > s.starting {
+		if s.lines > s.format.starting {
 			s.samples = append(s.samples, v)
 		}
 	}

@@ -50,7 +50,7 @@ func readNanoGPT(l *log, r io.Reader) {
 		rates.evaluated = true
 		s.evaluationAt(ln, m[1], m[2])
 	}}}
-	s := f.log(l)
+	s := newStepLog(l, &f)
 	l.each(r, s.read)
 	if s.finish(); len(rates.mixed) == 0 {
 		return

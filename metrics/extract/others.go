@@ -50,28 +50,23 @@ var roles = words(map[string]string{
 func roleOf(name string) role {
 	found := roleUnclear
 	list := number.Words(name)
-	for _, word := range list {
-		if r, is := roles[strings.ToLower(word)]; is {
+	for i := range list {
+		list[i] = strings.ToLower(list[i])
+		if r, is := roles[list[i]]; is {
 			found = role(r)
 		}
 	}
-	if len(list) > 1 && found == roleID && slices.ContainsFunc(list, func(word string) bool {
-		return number.Kind(word) == number.PerDevice || strings.EqualFold(word, "replica")
-	}) {
-		last := strings.ToLower(list[len(list)-1])
-		if last == "id" || last == "index" || last == "idx" || last == "no" {
-			return rolePart // gpu_id
-		}
+	has := func(words ...string) bool {
+		return slices.ContainsFunc(list, func(word string) bool { return slices.Contains(words, word) })
 	}
-	if found == roleUnclear || found == roleID {
-		switch h := headingOf(name); {
-		case len(h.dims) > 0:
-			return roleUnclear
-		case slices.ContainsFunc(list, func(word string) bool {
-			return slices.Contains([]string{"gpu", "gpus", "accelerator", "device", "card"}, strings.ToLower(word))
-		}) && !slices.ContainsFunc(list, func(word string) bool { return strings.EqualFold(word, "id") }):
-			return roleSetting // settings ignores a column of counts
-		}
+	switch {
+	case found != roleUnclear && found != roleID:
+	case found == roleID && len(list) > 1 && (countsDevices(list) || has("replica")) && slices.Contains([]string{"id", "index", "idx", "no"}, list[len(list)-1]):
+		return rolePart // gpu_id
+	case len(headingOf(name).dims) > 0:
+		return roleUnclear
+	case has("gpu", "gpus", "accelerator", "device", "card") && !has("id"):
+		return roleSetting // settings ignores a column of counts
 	}
 	return found
 }

@@ -71,7 +71,8 @@ func (l *log) under(line int, stated map[string]float64) (*served, error) {
 	}
 	all := map[string]float64{measure.Batch: 1}
 	maps.Copy(all, l.o.At)
-	for key, x := range stated {
+	for _, key := range slices.Sorted(maps.Keys(stated)) {
+		x := stated[key]
 		if given, both := l.o.At[key]; both && given != x {
 			return nil, l.errorAt(line, "the load has %s=%v here; --at says %v", key, x, given)
 		}

@@ -67,15 +67,9 @@ func evaluationLine(re *regexp.Regexp) stepLine {
 }
 
 func (f *stepFormat) read(l *log, r io.Reader) {
-	s := f.log(l)
+	s := newStepLog(l, f)
 	l.each(r, s.read)
 	s.finish()
-}
-
-func (f *stepFormat) log(l *log) *stepLog {
-	s := newStepLog(l, f.program, f.starting)
-	s.format, s.convention = f, f.convention
-	return s
 }
 
 func (s *stepLog) read(ln line) {

@@ -52,12 +52,8 @@ var atPeak = []metrics.Figure{{Name: reservedMemory, Unit: "B"}, {Name: allocate
 // another run if it is the first step in the log. Rates leave out the first lines after each
 // start, in which programs compile and fill caches.
 type stepLog struct {
-	l        *log
-	format   *stepFormat // nil: the format has its own code to parse lines
-	program  string      // name of the program in notes: "torchtitan"
-	starting int         // number of lines after each start that rates leave out
-	// convention is the name of the program's MFU convention; "" for none.
-	convention string
+	l      *log
+	format *stepFormat // without a line if the format has its own code to parse lines
 
 	from         first
 	lines        int     // lines since the latest start
@@ -101,8 +97,8 @@ type statedLoss struct {
 	time     float64 // time of day; 0: unknown
 }
 
-func newStepLog(l *log, program string, starting int) *stepLog {
-	return &stepLog{l: l, program: program, starting: starting, measured: map[string][]Value{}, scale: map[string]float64{}}
+func newStepLog(l *log, format *stepFormat) *stepLog {
+	return &stepLog{l: l, format: format, measured: map[string][]Value{}, scale: map[string]float64{}}
 }
 
 // takes reports whether the line is the one that counts for its step.
@@ -171,10 +167,10 @@ func (s *stepLog) unread(ln int, fields parts, read func(name string) bool) {
 
 // leftOut describes the lines that rates leave out, for notes.
 func (s *stepLog) leftOut() string {
-	if s.starting == 1 {
+	if s.format.starting == 1 {
 		return "the first line of each start"
 	}
-	return fmt.Sprintf("the first %d lines of each start", s.starting)
+	return fmt.Sprintf("the first %d lines of each start", s.format.starting)
 }
 
 // add records a number of the current step; v times scale is in the figure's unit.
@@ -184,13 +180,13 @@ func (s *stepLog) add(name string, v Value, scale float64) {
 	switch {
 	case v.Number < 0:
 		s.l.fail(v.Line, "%s of %g; want 0 or more", name, v.Number)
-	case !peak && s.lines <= s.starting, peak && v.Number == 0: // a program states 0 for memory that it does not count
+	case !peak && s.lines <= s.format.starting, peak && v.Number == 0: // a program states 0 for memory that it does not count
 		return
 	case v.Number == 0: // below the printed precision, or not counted
-		s.l.note("%s states a %s of 0, which is left out", s.program, name)
+		s.l.note("%s states a %s of 0, which is left out", s.format.program, name)
 		return
 	case name == reportedMFU && v.Number*scale > 1:
-		s.l.note("%s states an MFU of %.4g %% in line %d, which is impossible: its peak or its FLOP count is wrong; %s is left out", s.program, v.Number*scale*100, v.Line, reportedMFU)
+		s.l.note("%s states an MFU of %.4g %% in line %d, which is impossible: its peak or its FLOP count is wrong; %s is left out", s.format.program, v.Number*scale*100, v.Line, reportedMFU)
 		return
 	}
 	s.measured[name] = append(s.measured[name], v)

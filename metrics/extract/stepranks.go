@@ -49,10 +49,10 @@ func (s *stepLog) ranksDiffer() {
 		own := median(s.measured[name])
 		for _, source := range slices.Sorted(maps.Keys(s.others)) {
 			list := s.others[source]
-			if len(list) <= s.starting {
+			if len(list) <= s.format.starting {
 				continue
 			}
-			if other, err := reduceBy("median", list[s.starting:]); err == nil && !near(other/own) {
+			if other, err := reduceBy("median", list[s.format.starting:]); err == nil && !near(other/own) {
 				s.l.note("rank %s states a %s of %.4g, and rank %s, which is read, %.4g: ranks in step state the same, so these may be separate trainings, one log each", source, name, other, s.from.source, own)
 				return
 			}

@@ -34,7 +34,7 @@ func (s *stepLog) finish() {
 	}
 	if !rated {
 		why := "the log has nothing beyond " + s.leftOut() + ", in which programs compile and fill caches"
-		if s.unrated != "" && s.lines > s.starting {
+		if s.unrated != "" && s.lines > s.format.starting {
 			why = s.unrated
 		}
 		l.note("no rate is taken: %s", why)
@@ -188,7 +188,7 @@ func (s *stepLog) utilisation(tokens float64, add func(f metrics.Figure, scale f
 		if !figure(mfuBy+c.Name, flops, err, measure.Utilisation, ": "+c.Says) {
 			continue
 		}
-		if c.Name == s.convention {
+		if c.Name == s.format.convention {
 			s.restated(flops*tokens, tokens, flops*tokens/peak)
 		}
 		if m.Recompute != "" {
@@ -203,10 +203,10 @@ func (s *stepLog) utilisation(tokens float64, add func(f metrics.Figure, scale f
 func (s *stepLog) restated(flops, tokens, share float64) {
 	stated, own := s.median(flopsPerGPU), s.median(reportedMFU)
 	if own > 0 {
-		s.l.note("%s", measure.RestatedMFU(measure.MFUStatement{MFU: own, FLOPS: stated}, measure.MFUStatement{MFU: share, FLOPS: flops}, mfuBy+s.convention, tokens))
+		s.l.note("%s", measure.RestatedMFU(measure.MFUStatement{MFU: own, FLOPS: stated}, measure.MFUStatement{MFU: share, FLOPS: flops}, mfuBy+s.format.convention, tokens))
 	}
 	if stated > 0 && math.Abs(stated/flops-1) > 0.02 {
-		s.l.note("%s reports %.4g TFLOP/s per device, %s's FLOP count of this model gives %.4g: check the model, or its version counts differently", s.program, stated/1e12, s.convention, flops/1e12)
+		s.l.note("%s reports %.4g TFLOP/s per device, %s's FLOP count of this model gives %.4g: check the model, or its version counts differently", s.format.program, stated/1e12, s.format.convention, flops/1e12)
 	}
 }
 

@@ -48,10 +48,12 @@ func (l *log) vllmResult(doc value) {
 	if v, ok := m.number("failed"); ok && v.Number != failed {
 		l.fail(v.Line, "%g failed and %g completed are not %g prompts: one of the three is damaged", v.Number, completed.Number, prompts.Number)
 	}
-	if math.Abs(rate.Number*duration.Number-completed.Number) > 0.01*completed.Number+0.01 {
-		l.fail(rate.Line, "%.6g requests/s over %.6g s are %.6g requests, not %g: one of the three is damaged", rate.Number, duration.Number, rate.Number*duration.Number, completed.Number)
+	l.agree("requests", rate, duration, completed)
+	output, rated := m.number("output_throughput")
+	tokens, counted := m.number("total_output_tokens")
+	if rated && counted {
+		l.agree("output tokens", output, duration, tokens)
 	}
-	m.vllmTokens(duration.Number)
 	s := must(l.under(rate.Line, m.vllmLoad(prompts.Number)))
 	s.errors(prompts, failed, prompts.Number)
 	if s.rate(rate, 1); completed.Number == 0 {
@@ -60,18 +62,10 @@ func (l *log) vllmResult(doc value) {
 	s.fields(vllmFields, m.source)
 }
 
-// vllmTokens fails if the rate of output tokens does not agree with their number.
-func (m members) vllmTokens(seconds float64) {
-	rate, stated := m.number("output_throughput")
-	if !stated {
-		return
-	}
-	tokens, stated := m.number("total_output_tokens")
-	if !stated {
-		return
-	}
-	if math.Abs(rate.Number*seconds-tokens.Number) > 0.01*tokens.Number+0.01 {
-		m.l.fail(rate.Line, "%.6g output tokens/s over %.6g s are %.6g tokens, not %.10g: one of the three is damaged", rate.Number, seconds, rate.Number*seconds, tokens.Number)
+// agree fails if a rate over a duration is another number than the count; what names what is counted.
+func (l *log) agree(what string, rate, duration, count Value) {
+	if own := rate.Number * duration.Number; math.Abs(own-count.Number) > 0.01*count.Number+0.01 {
+		l.fail(rate.Line, "%.6g %s/s over %.6g s are %.6g %[2]s, not %.10[5]g: one of the three is damaged", rate.Number, what, duration.Number, own, count.Number)
 	}
 }
 
