@@ -60,6 +60,9 @@ func onlyFigure(a *advice.Advice) []string {
 	if !a.OnlyFigure {
 		return nil
 	}
+	if a.Measure == measure.TrainSeconds {
+		return []string{"Compared by train_seconds, as if each run were a whole training: the runs state no throughput and no time to a target."}
+	}
 	return []string{"Compared by " + a.Measure + ", the runs' only figure with a better direction; -m names another."}
 }
 

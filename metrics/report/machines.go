@@ -121,7 +121,11 @@ func MachinesSentence(a sensitivity.Answer, m sensitivity.Market, currency strin
 		if m.Smallest == nil {
 			verb = ""
 		}
-		say("%s %s%s enough: measure %s.", strings.Join(names, ", "), verb, what, amounts(m.Next[0].Of.At, a.Keys()))
+		measure := ": measure "
+		if a.Imported {
+			measure = "; unmeasured: "
+		}
+		say("%s %s%s enough%s%s.", strings.Join(names, ", "), verb, what, measure, amounts(m.Next[0].Of.At, a.Keys()))
 	}
 	return strings.Join(list, " ")
 }

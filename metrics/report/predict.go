@@ -21,7 +21,11 @@ func PredictionSentence(a *predict.Answer) string {
 	}
 	switch {
 	case a.Refused != "":
-		return fmt.Sprintf("Nothing is predicted for %s: %s. Measure next: %s.", what, a.Refused, a.Next)
+		next := ""
+		if a.Next != "" {
+			next = " Measure next: " + a.Next + "."
+		}
+		return fmt.Sprintf("Nothing is predicted for %s: %s.%s", what, a.Refused, next)
 	case a.Step != nil:
 		return fmt.Sprintf("A step takes %s on %s with a global batch of %s: %s %s (%s intervals).%s",
 			ofFigure(a.Step, number.Seconds), what, number.Exact(*a.GlobalBatch), ofFigure(a.Rate, number.Significant), a.Unit, level(a), doubts)

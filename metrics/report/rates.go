@@ -56,9 +56,5 @@ func nextRates(a capacity.Answer) []string {
 	case a.Next.Command != "":
 		return []string{a.Next.Sentence(), "`" + a.Next.Command + "`"}
 	}
-	text := "Import 6 runs of " + number.Count(a.Next.Replicas, "replica")
-	if len(a.Next.Neighbours) > 0 {
-		text += fmt.Sprintf(" and 6 of %d, made in the same blocks", a.Next.Neighbours[0])
-	}
-	return []string{a.Next.Sentence(), text + "."}
+	return []string{a.Next.Sentence()}
 }

@@ -50,7 +50,7 @@ func Spec(a sensitivity.Answer, how func(at map[string]scaling.Value) string) *t
 			sensitivity.DescribeChange(scaling.Middle(a.Course)), number.Count(n, "pair"), sensitivity.DescribeChange(a.Course[0]), sensitivity.DescribeChange(a.Course[n-1])))
 	}
 	t.Notes = append(t.Notes, bounds(a)...)
-	for _, n := range a.Next {
+	for _, n := range suggested(a) {
 		text := "Measure next: " + amounts(n.At, a.Keys())
 		if n.Verdict != "" {
 			text = "More runs would decide: " + amounts(n.At, a.Keys())
@@ -63,6 +63,14 @@ func Spec(a sensitivity.Answer, how func(at map[string]scaling.Value) string) *t
 		t.Notes = append(t.Notes, text+by(command))
 	}
 	return t
+}
+
+// suggested returns the combinations to measure next; none if the runs were imported.
+func suggested(a sensitivity.Answer) []sensitivity.Allocation {
+	if a.Imported {
+		return nil
+	}
+	return a.Next
 }
 
 // referenceText returns the combination with which the others are compared, and its value.
@@ -155,7 +163,7 @@ func SpecData(list []sensitivity.Answer, markets []sensitivity.Market, currency 
 		for _, c := range a.Together {
 			row("together", c.At, c.Ratio, c.Keeps, c.Runs, c.Verdict, "")
 		}
-		for _, n := range a.Next {
+		for _, n := range suggested(a) {
 			row("next", n.At, nil, n.Keeps, n.Runs, n.Verdict, how(a, n.At))
 		}
 		if markets != nil {

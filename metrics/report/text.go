@@ -81,9 +81,9 @@ func (s *ReportedStudy) answer() Answer {
 func (s *ReportedStudy) advisedOrBest(best []string) (a Answer, advised bool) {
 	if s.Kind.Trains {
 		switch {
-		case len(best) == 0 || trained(s.Curves):
 		case len(s.Advised) > 0 && s.Advised[0].OnlyFigure:
 			return answer(s.Advised, s.Answered, s.Wish, best), true
+		case len(best) == 0 || trained(s.Curves):
 		default:
 			return Answer{Lead: best[0], Reasons: append(best[1:], "No run reports its steps or reaches a target, so there is no advice on the number of workers.")}, false
 		}

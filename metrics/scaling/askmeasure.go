@@ -91,6 +91,15 @@ func OwnFigure(obs []Observation) (only *measure.Measure) {
 	return only
 }
 
+// Compared returns the name of the measure by which advice compares trainings without a throughput and a target: their
+// only figure with a better direction, else as Instead. It returns "" if there is none, or if one is not needed.
+func (a *Answer) Compared() string {
+	if own := OwnFigure(a.Observations); a.Kind.Trains && own != nil {
+		return own.Name
+	}
+	return a.Instead()
+}
+
 // Instead returns the name of the measure that compares trainings without a rate and a target: their own figure or, if all
 // were imported, the times of whole trainings that they state. It returns "" if there is none, or if one is not needed.
 func (a *Answer) Instead() string {
@@ -103,7 +112,7 @@ func (a *Answer) Instead() string {
 		if o.Known(measure.Throughput) != nil || o.Known(measure.TokensPerSecond) != nil || len(o.Targets()) > 0 {
 			return ""
 		}
-		imported = imported && o.Parameters["import.format"] != nil
+		imported = imported && o.Imported()
 	}
 	if own := OwnFigure(a.Observations); own != nil {
 		return own.Name

@@ -90,9 +90,12 @@ func (e *NoBaseError) Silent(series int) bool {
 	return len(e.Missing) == series && !slices.ContainsFunc(e.Missing, func(m MissingBase) bool { return m.Unsteady && len(m.Available) > 0 })
 }
 
-// imported reports whether all runs of the series were imported.
-func (s *series) imported() bool {
-	return len(s.runs) > 0 && !slices.ContainsFunc(s.runs, func(o *Observation) bool { return o.Parameters["import.format"] == nil })
+// Imported reports whether the run was imported from another program's log or table.
+func (o *Observation) Imported() bool { return o.Parameters["import.format"] != nil }
+
+// AllImported reports whether there are runs and all were imported. Users cannot make more of them here.
+func AllImported(runs []*Observation) bool {
+	return len(runs) > 0 && !slices.ContainsFunc(runs, func(o *Observation) bool { return !o.Imported() })
 }
 
 func (s *series) missing(a axis, base Value, runs map[Value][]*Observation, c *Curve) *MissingBase {
@@ -110,7 +113,7 @@ func (s *series) missing(a axis, base Value, runs map[Value][]*Observation, c *C
 	default:
 		m.Why = fmt.Sprintf("has %s, none with a steady state", number.Count(len(runs), "run"))
 		m.Unsteady = true
-		if m.Imported = s.imported(); m.Imported {
+		if m.Imported = AllImported(s.runs); m.Imported {
 			m.Why = fmt.Sprintf("has %s, none with a throughput", number.Count(len(runs), "imported run"))
 		}
 		if !slices.ContainsFunc(runs, func(o *Observation) bool { return o.Why[measure.RunSeconds] != measure.WhyResumed }) {

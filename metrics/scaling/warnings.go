@@ -242,7 +242,7 @@ func (an *analysis) absenceWarnings(c *Curve, s *series) []string {
 	}
 	var list []string
 	what := "no run with a steady state at "
-	if s.imported() {
+	if AllImported(s.runs) {
 		what = "no imported run with a throughput at "
 	}
 	if asked != measure.Throughput {

@@ -98,23 +98,23 @@ func (v *adviser) currency() string {
 
 // ask returns the curves that the advice is based on. They show the requested measure, else the
 // default measure for the study's kind of workload. If the runs of a training have no throughput and reach no target,
-// the only figure of their own takes its place.
+// their only figure, or the time of imported trainings, takes its place.
 func (v *adviser) ask(ctx context.Context, o Question) (*Analysis, error) {
 	if o.Measure == "" {
 		a, err := v.r.Curves(ctx, o)
 		if err != nil {
 			return nil, err
 		}
-		own := scaling.OwnFigure(a.Observations)
+		only := a.Compared()
 		switch w := v.wish; {
 		case !a.Kind.Trains:
 			if o.Measure = a.Kind.Advises; o.Measure == "" {
 				return nil, a.Trainings()
 			}
-		case own == nil || w.Target != nil || w.Samples > 0 || w.Deadline > 0 || w.Budget > 0:
+		case only == "" || w.Target != nil || w.Samples > 0 || w.Deadline > 0 || w.Budget > 0:
 			return a, nil
 		default:
-			o.Measure, v.wish.OnlyFigure = own.Name, true
+			o.Measure, v.wish.OnlyFigure = only, true
 		}
 	}
 	var err error

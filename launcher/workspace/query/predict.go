@@ -80,6 +80,9 @@ func (r *Reader) Predict(ctx context.Context, o Prediction) (*Analysis, []*predi
 			answer.Rate, answer.Step = nil, nil
 		}
 		answer.Caveats = append(answer.Caveats, one.doubts...)
+		if one.imported {
+			answer.Next = ""
+		}
 		answers = append(answers, answer)
 	}
 	if len(answers) == 0 && len(asked) > 0 {
@@ -93,8 +96,9 @@ func (r *Reader) Predict(ctx context.Context, o Prediction) (*Analysis, []*predi
 // allow no prediction.
 type laidOut struct {
 	*predict.Series
-	refusal *predict.Refusal
-	doubts  []string
+	refusal  *predict.Refusal
+	doubts   []string
+	imported bool // all runs were: no more of them are suggested
 }
 
 func (l laidOut) ask(q predict.Question) (*predict.Answer, error) {
@@ -151,7 +155,7 @@ func (r *Reader) layouts(ctx context.Context, o Question, kind string) (*Analysi
 		if c.MeasuredApart(measure.Throughput) {
 			doubts = append(doubts, "the worker counts were measured at different times, and a drift of the machine would look like scaling")
 		}
-		list = append(list, laidOut{one, refusal, doubts})
+		list = append(list, laidOut{one, refusal, doubts, scaling.AllImported(c.Observed(a.Observations))})
 	}
 	return a, list, nil
 }

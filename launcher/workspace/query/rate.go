@@ -133,7 +133,6 @@ func (r *Reader) completeRate(ctx context.Context, o Wish, a *Analysis, list []c
 	if err != nil {
 		return err
 	}
-	imported := slices.ContainsFunc(a.Observations, func(o scaling.Observation) bool { return o.Parameters["import.format"] != nil })
 	for i := range list {
 		one := &list[i]
 		one.Warnings = a.lines(one.Series)
@@ -141,8 +140,9 @@ func (r *Reader) completeRate(ctx context.Context, o Wish, a *Analysis, list []c
 			more.completeReplicas(ctx, a, one)
 		}
 		one.AddCaveats(a.decisive(one.Series))
-		if i := slices.IndexFunc(a.Curves, func(c scaling.Curve) bool { return c.Series == one.Series }); i >= 0 && imported {
+		if i := slices.IndexFunc(a.Curves, func(c scaling.Curve) bool { return c.Series == one.Series }); i >= 0 && scaling.AllImported(a.Curves[i].Observed(a.Observations)) {
 			one.AddEqualRatesCaveat(a.Curves[i])
+			one.Next = nil // nobody can make more of them here
 		}
 	}
 	return nil

@@ -50,7 +50,7 @@ func (r *Reader) reported(ctx context.Context, o Wish) (*report.ReportedStudy, *
 	}
 	if a.Kind.Advises != "" {
 		advised := a
-		if !a.Kind.Trains || scaling.OwnFigure(a.Observations) != nil {
+		if !a.Kind.Trains || a.Compared() != "" {
 			asked := o.Question
 			asked.Picture, asked.Measure = false, o.Measure
 			if !a.Kind.Trains {

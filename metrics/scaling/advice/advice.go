@@ -314,6 +314,18 @@ func (s *study) asFigure() {
 		}
 		return x
 	}
+	// The median of an even number of times is not 1 over the median of their inverses.
+	median := func(workers int, otherwise float64) float64 {
+		p := s.point(workers)
+		if p == nil || len(p.Of(measure.Throughput).Values) == 0 {
+			return value(otherwise)
+		}
+		var own []float64
+		for _, x := range p.Of(measure.Throughput).Values {
+			own = append(own, value(x))
+		}
+		return scaling.Middle(own)
+	}
 	for i := range s.Candidates {
 		c := &s.Candidates[i]
 		e := c.Throughput
@@ -321,7 +333,7 @@ func (s *study) asFigure() {
 		if e == nil {
 			continue
 		}
-		c.Figure = &Estimate{Value: value(e.Value)}
+		c.Figure = &Estimate{Value: median(c.Workers, e.Value)}
 		if e.Low != nil && e.High != nil {
 			low, high := value(*e.Low), value(*e.High)
 			low, high = min(low, high), max(low, high)
@@ -329,7 +341,7 @@ func (s *study) asFigure() {
 		}
 	}
 	if b := s.Base; b != nil && b.Throughput != nil {
-		b.Throughput, b.Unit = new(value(*b.Throughput)), m.Unit
+		b.Throughput, b.Unit = new(median(b.Workers, *b.Throughput)), m.Unit
 	}
 }
 

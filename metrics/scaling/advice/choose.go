@@ -3,6 +3,7 @@ package advice
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -72,14 +73,9 @@ func (s *study) choose() {
 	s.Unproven = s.unproven(limits)
 }
 
-// imported reports whether all runs were imported from other programs' logs or tables.
+// imported reports whether all runs were imported. No further runs are then suggested.
 func (s *study) imported() bool {
-	for _, runs := range s.runs {
-		if slices.ContainsFunc(runs, func(o *scaling.Observation) bool { return o.Parameters["import.format"] == nil }) {
-			return false
-		}
-	}
-	return true
+	return scaling.AllImported(slices.Concat(slices.Collect(maps.Values(s.runs))...))
 }
 
 // nothing sets the answer for a series without candidates: the reason why none exists.
@@ -143,7 +139,7 @@ func (s *study) byLimits(limits []limit, words []string) {
 	farther := ""
 	if _, c := decide(math.MaxInt, false); c != nil && c.Workers > largest && c.Keeps != nil && (chosen == nil || c.Workers > chosen.Workers) && s.allowed(min(2*largest, c.Workers)) {
 		s.Beyond = &c.Workers
-		farther = fmt.Sprintf("; %d may (%s): measure %d first", c.Workers, s.odds(c), min(2*largest, c.Workers))
+		farther = s.perhaps(c)
 	}
 	if s.o.MinEfficiency > 0 && chosen != nil && slices.ContainsFunc(doubts, func(d decision.Caveat) bool { return d.Changes && d.Text == apart }) {
 		// An efficiency compares worker counts. If they were measured at different times, a

@@ -229,7 +229,7 @@ func (s *study) refused(from, to int, p pair) string {
 		return s.noGain(from, to, p.speed != nil && p.speed.High < 1) + s.clocked() + s.bounds(p, false) + s.although(from, to) + likely
 	}
 	price := ""
-	if s.o.Figure == nil {
+	if s.o.Figure == nil || s.o.Figure.Name == measure.TrainSeconds {
 		price = fmt.Sprintf(", for %.3g× the worker-hours", workers/ratio)
 	}
 	return s.smallGain(to, p.perDoubling(ratio)) + each + s.clocked() + s.bounds(p, false) + price + likely

@@ -192,7 +192,6 @@ func (s *study) foresee(limits []limit) string {
 		c.Keeps = s.keeps(&c)
 		s.Candidates = append(s.Candidates, c)
 	}
-	largest := s.Candidates[measured-1].Workers
 	r := decision.Decide(s.question(limits, nil, math.MaxInt))
 	if r.Chosen < measured {
 		s.Candidates = s.Candidates[:measured]
@@ -200,7 +199,7 @@ func (s *study) foresee(limits []limit) string {
 	}
 	c := &s.Candidates[r.Chosen]
 	s.Beyond = &c.Workers
-	return fmt.Sprintf("; %d may (%s): measure %d first", c.Workers, s.odds(c), min(2*largest, c.Workers))
+	return s.perhaps(c)
 }
 
 // gain returns, as a clause of the answer, the predicted throughput at twice the largest measured
@@ -219,4 +218,12 @@ func (s *study) gain() string {
 	own := rate(point).Value
 	show := number.Alike(number.Significant, p.Value/own, *p.Low/own, *p.High/own)
 	return fmt.Sprintf("; %d are predicted to have %s times its throughput [%s, %s]", c.Workers, show(p.Value/own), show(*p.Low/own), show(*p.High/own))
+}
+
+// perhaps returns a clause on a count beyond the data that may be better than the answer.
+func (s *study) perhaps(c *Candidate) string {
+	if s.imported() {
+		return fmt.Sprintf("; %d may (%s), and were not measured", c.Workers, s.odds(c))
+	}
+	return fmt.Sprintf("; %d may (%s): measure %d first", c.Workers, s.odds(c), min(2*s.largest(), c.Workers))
 }

@@ -80,8 +80,13 @@ func (s *study) limits() {
 	l.say(s)
 }
 
-// unmeasured tells authors of programs how to measure the parts of the step time.
-const unmeasured = "what limits it is unknown: the parts of the step time were not measured (in Python: scalebench.part(\"communication\") and \"data_wait\")."
+// unmeasuredParts says that the parts of the step time are unknown. It tells authors of programs how to measure them.
+func (s *study) unmeasuredParts() string {
+	if s.imported() {
+		return "what limits it is unknown: the runs do not state the parts of the step time."
+	}
+	return "what limits it is unknown: the parts of the step time were not measured (in Python: scalebench.part(\"communication\") and \"data_wait\")."
+}
 
 // say sets the sentence on the limits.
 func (l *Limits) say(s *study) {
@@ -108,13 +113,13 @@ func (l *Limits) say(s *study) {
 		return
 	}
 	if len(known) == 0 {
-		l.sentence = at + unmeasured
+		l.sentence = at + s.unmeasuredParts()
 		if b := s.curve.Base; b != nil && b.Workers == l.Workers { // the base itself, whose efficiency is 100 % by definition
 			l.sentence = "How it scales is not known: no other worker count was measured."
 			return
 		}
 		if p := s.point(l.Workers); p != nil && p.Of(measure.Throughput).Efficiency() != nil {
-			l.sentence = fmt.Sprintf("%sefficiency is %s; %s", at, percent(p.Of(measure.Throughput).Efficiency().Value), unmeasured)
+			l.sentence = fmt.Sprintf("%sefficiency is %s; %s", at, percent(p.Of(measure.Throughput).Efficiency().Value), s.unmeasuredParts())
 		}
 		return
 	}

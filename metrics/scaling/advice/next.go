@@ -10,9 +10,9 @@ import (
 )
 
 // next sets the measurement that would help most. It sets none if no run could change the answer,
-// so always one if the answer is provisional.
+// so always one if the answer is provisional. It sets none for imported runs.
 func (s *study) next() {
-	if len(s.runs) == 0 || len(s.Candidates) == 0 {
+	if len(s.runs) == 0 || s.imported() || len(s.Candidates) == 0 {
 		return
 	}
 	for _, find := range []func() *Next{s.remeasure, s.fillIn, s.confirm, s.compare, s.open, s.widen, s.smaller, s.again} {

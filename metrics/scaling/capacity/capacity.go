@@ -213,7 +213,7 @@ func (a *Answer) undecided(measured []carried, demand float64) {
 	last := measured[len(measured)-1]
 	a.AtLeast = 0
 	if last.low == 0 {
-		a.Why = fmt.Sprintf("no measured rate is shown to keep the limit with %s; measure smaller ones, such as %s in [workload]", counted(a.From), Rates(demand/most, demand/2, demand))
+		a.Why = "no measured rate is shown to keep the limit with " + counted(a.From)
 		a.Next = &Next{Replicas: last.replicas, Neighbours: []int{}, Rates: []float64{demand / most, demand / 2, demand}, Why: "no measured rate is shown to keep the limit"}
 		return
 	}

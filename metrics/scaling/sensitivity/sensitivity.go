@@ -124,6 +124,8 @@ type Answer struct {
 	// Next are combinations whose measurement would decide: smaller ones that may suffice
 	// and were not measured often enough.
 	Next []Allocation
+	// Imported reports whether all runs were imported, so that no more of them are suggested.
+	Imported bool
 	// Why says why the answer is missing; "" with one.
 	Why         string
 	Warnings    []string     // warnings about the runs
@@ -224,6 +226,7 @@ func Analyse(obs []scaling.Observation, o Options) ([]Answer, error) {
 			}
 		}
 		one.undistinguished()
+		one.Imported = scaling.AllImported(c.Observed(obs))
 		answers = append(answers, one)
 	}
 	return answers, nil
