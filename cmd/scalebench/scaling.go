@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/scalebench/scalebench/launcher/workspace/query"
 	"github.com/scalebench/scalebench/metrics/clean"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/report"
@@ -45,7 +47,7 @@ func runScaling(ctx context.Context, s *session, o curveOptions) error {
 	}
 	switch {
 	case o.Measure != "":
-		err = s.print(report.Measure(a.Curves, a.Measures[0], a.Warnings...))
+		err = s.print(report.Measure(a.Curves, a.Observations, a.Measures[0], a.Warnings...))
 	case !a.Kind.Trains && len(a.Measures) == 0:
 		return a.Trainings()
 	case !a.Kind.Trains:
@@ -63,13 +65,19 @@ func runScaling(ctx context.Context, s *session, o curveOptions) error {
 	if err != nil {
 		return err
 	}
-	if a.BaseError == nil {
+	if a.BaseError == nil || o.Measure != "" && !divides(a) {
 		s.warnOn(a, s.forPeople())
 		return nil
 	}
 	s.warnOn(a, s.forPeople(), a.NoBase.Remarks()...)
 	s.note("%s", hintFor(a.BaseError))
 	return nil
+}
+
+// divides reports whether the requested measure was measured and has a speedup, which needs a base.
+func divides(a *query.Analysis) bool {
+	m := a.Measures[0]
+	return m.Speeds() && slices.ContainsFunc(a.Curves, func(c scaling.Curve) bool { return c.Measured(m.Name) })
 }
 
 // printRows prints the rows as a JSON list, one object per line.

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -179,7 +180,7 @@ func axisOf(curves []scaling.Curve) string {
 
 // Measure returns a table of one measure along the curves: medians, and speedups over the base if better means
 // faster.
-func Measure(curves []scaling.Curve, m measure.Measure, study ...string) *table.Table {
+func Measure(curves []scaling.Curve, obs []scaling.Observation, m measure.Measure, study ...string) *table.Table {
 	value := table.ColumnOf(m)
 	bounds := value
 	lacking := lacks(curves, m)
@@ -197,7 +198,7 @@ func Measure(curves []scaling.Curve, m measure.Measure, study ...string) *table.
 	}
 	t.Columns = append(t.Columns, value, low, high, table.Column{Key: "speedup", Data: !m.Speeds()}, table.Column{Key: "speedup_low", Data: true}, table.Column{Key: "speedup_high", Data: true})
 	// Positions within one run are not amounts of resources, so they have no efficiency.
-	t.Columns = append(t.Columns, table.Column{Key: "efficiency", Show: number.Percent, Data: m.At.Has(axisOf(curves)) || !m.Scales}, table.Column{Key: "efficiency_low", Data: true}, table.Column{Key: "efficiency_high", Data: true}, table.Column{Key: "base", Data: true})
+	t.Columns = append(t.Columns, table.Column{Key: "efficiency", Show: number.Percent, Data: m.At.Has(axisOf(curves)) || !m.Scales || !m.Speeds()}, table.Column{Key: "efficiency_low", Data: true}, table.Column{Key: "efficiency_high", Data: true}, table.Column{Key: "base", Data: true})
 	knees := capacity.FindSaturations(curves, m)
 	if knees != nil {
 		t.Columns = append(t.Columns, table.Column{Key: "knee", Data: true}, table.Column{Key: "knee_at_least", Data: true}, table.Column{Key: "knee_why", Data: true})
@@ -225,7 +226,7 @@ func Measure(curves []scaling.Curve, m measure.Measure, study ...string) *table.
 		}
 	}
 	if !slices.ContainsFunc(curves, func(c scaling.Curve) bool { return c.Measured(m.Name) }) {
-		t.Notes = []string{unmeasured(curves, m)}
+		t.Notes = []string{unmeasured(curves, obs, m)}
 		return t
 	}
 	t.Notes = []string{"Medians over runs; their intervals are in CSV and JSON."}
@@ -317,10 +318,10 @@ func saturations(curves []scaling.Curve, m measure.Measure) []string {
 }
 
 // unmeasured returns a sentence that no run has a value of the measure, and what to use instead.
-func unmeasured(curves []scaling.Curve, m measure.Measure) string {
+func unmeasured(curves []scaling.Curve, obs []scaling.Observation, m measure.Measure) string {
 	text := "No run has a value of " + m.Name
 	if target, is := measure.TargetOf(m.Name); is {
-		return fmt.Sprintf("%s: none reached %s, or workload.targets does not have %s. To evaluate the existing runs for it, add it, then `submit` and `collect` the study: nothing runs again.", text, target.Text(), target.Short())
+		return text + ": " + untimed(obs, m.Name, target) + "."
 	}
 	has := map[string]bool{}
 	for _, c := range curves {
@@ -339,4 +340,25 @@ func unmeasured(curves []scaling.Curve, m measure.Measure) string {
 		return "Too many runs lack " + m.Name + " for a median; `-v` says why."
 	}
 	return text + ". The runs have: " + strings.Join(slices.Sorted(maps.Keys(has)), ", ") + "."
+}
+
+// untimed returns why no run has a time to a target.
+func untimed(obs []scaling.Observation, name string, target measure.Target) string {
+	imported := true
+	why := ""
+	for i := range obs {
+		o := &obs[i]
+		imported = imported && o.Imported()
+		if _, asked := o.Value(name); asked {
+			return "none reached " + target.Text()
+		}
+		why = cmp.Or(why, o.Why[name])
+	}
+	switch {
+	case why != "":
+		return why
+	case imported:
+		return "workload.targets does not have " + target.Short() + "; import the logs again with --replace --set 'workload.targets=" + target.String() + "'"
+	}
+	return "workload.targets does not have " + target.Short() + ". To evaluate the existing runs for it, add it, then `submit` and `collect` the study: nothing runs again"
 }

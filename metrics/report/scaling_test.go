@@ -47,7 +47,7 @@ func TestDriftNotes(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				return Measure(c, m)
+				return Measure(c, nil, m)
 			}},
 		} {
 			list := study(blocks)
@@ -71,7 +71,7 @@ func scalingTable(curves []scaling.Curve) *table.Table { return Scaling(curves) 
 func TestTooFewForAMedian(t *testing.T) {
 	m, _ := measure.Find(measure.LatencyP95)
 	curves := []scaling.Curve{{Points: []scaling.Point{{Measures: []*scaling.Summary{{Measure: m, Runs: 2}}}}}}
-	if got := unmeasured(curves, m); got != "Too many runs lack latency_p95 for a median; `-v` says why." {
+	if got := unmeasured(curves, nil, m); got != "Too many runs lack latency_p95 for a median; `-v` says why." {
 		t.Error(got)
 	}
 }

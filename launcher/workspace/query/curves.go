@@ -150,7 +150,7 @@ func unanswered(err error) error {
 	case errors.As(err, &part):
 		return &workspace.Error{Err: fmt.Errorf("--%s %w", part.Part, part.Err)}
 	case errors.As(err, &unknown):
-		return &workspace.Error{Err: err, Hint: measureHint(unknown.Name, unknown.Known)}
+		return &workspace.Error{Err: err, Hint: measureHint(unknown.Name, unknown.Measured, unknown.Known)}
 	}
 	return err
 }

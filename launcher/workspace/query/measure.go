@@ -39,15 +39,15 @@ func FindMeasure(ctx context.Context, db *store.Store, name string) (measure.Mea
 	if unknown == nil {
 		return m, nil
 	}
-	return m, &workspace.Error{Err: fmt.Errorf("unknown measure %q", name), Hint: measureHint(name, known)}
+	return m, &workspace.Error{Err: fmt.Errorf("unknown measure %q", name), Hint: measureHint(name, nil, known)}
 }
 
 // mostReported is the maximum number of measures reported by programs that a hint lists.
 const mostReported = 8
 
 // measureHint returns a hint for an unknown measure's name: which known measures have similar
-// names, and where all are listed.
-func measureHint(name string, known []string) string {
+// names, and where all are listed. Names in measured, of which the runs have values, come first.
+func measureHint(name string, measured, known []string) string {
 	var own []string
 	declared := measure.Names()
 	for _, one := range known {
@@ -65,7 +65,13 @@ func measureHint(name string, known []string) string {
 	if near := study.NearWords(strings.ReplaceAll(name, "_", ""), []string{"speedup", "efficiency"}); len(near) > 0 {
 		ratio = "`scalebench scaling STUDY` prints speedup and efficiency; -m names the figure that they compare, such as throughput."
 	}
-	return strings.TrimSpace(cmp.Or(targetHint(name), ratio, study.SpellingHint(name, known)) + "\n" + hint)
+	return strings.TrimSpace(cmp.Or(targetHint(name), ratio, nearest(name, measured, known)) + "\n" + hint)
+}
+
+// nearest suggests names in measured, of which the runs have values, that are similar to name. If there are none, it suggests
+// names in known. It returns "" if none is similar.
+func nearest(name string, measured, known []string) string {
+	return cmp.Or(study.SpellingHint(name, measured), study.SpellingHint(name, known))
 }
 
 // spokenTarget matches names like the time to a target: to_75, to75%, time_to_0,75, to_loss2.

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/cost"
 	"github.com/scalebench/scalebench/metrics/figure"
@@ -264,5 +263,5 @@ func undrawable(e *scaling.UnknownMeasure) error {
 		valid += ", or a measure of these runs, such as " + strings.Join(e.Measured[:min(n, mostReported)], ", ")
 	}
 	return &workspace.Error{Err: fmt.Errorf("unknown figure %q; choose one of %s (`scalebench help measures` lists all)", e.Name, valid),
-		Hint: study.SpellingHint(e.Name, slices.Compact(slices.Sorted(slices.Values(append(figure.Names(), e.Known...)))))}
+		Hint: nearest(e.Name, slices.Concat(figure.Names(), e.Measured), e.Known)}
 }
