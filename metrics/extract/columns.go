@@ -166,12 +166,47 @@ func (t *table) mapped(columns map[string]Column) {
 		name := columns["throughput"].Name
 		l.fail(0, "column %s is a running mean, judging by its name, and its rows are epochs: map a column with the rate of each epoch; or, if the name is wrong, write %s", clip(name), mapping("throughput", name, "samples/s"))
 	case mapped("epoch_seconds") && !mapped("epoch"):
-		l.fail(0, "epoch_seconds needs the number of the epoch; map its column as epoch. The file has %s", t.names())
+		l.fail(0, "epoch_seconds needs the number of the epoch; map its column as epoch; or, if each row is a run of one epoch, write %s. The file has %s", mapping("train_seconds", columns["epoch_seconds"].Name, "s"), t.names())
 	case len(coordinatesOf(columns)) > 0:
 		l.fail(0, "%s describes the load of a service, but no column is mapped to one of its figures: %s", coordinatesOf(columns)[0], strings.Join(loadFigures, ", "))
 	case !hasFigure(columns):
-		l.fail(0, "no column is mapped to a figure; map one or more, such as --map throughput=COLUMN, --map train_seconds=COLUMN or --map latency_p95=COLUMN (`scalebench import --help` lists the figures). The file has %s", t.names())
+		l.fail(0, "no column is mapped to a figure; map one or more, such as %s (`scalebench import --help` lists the figures). The file has %s", t.suggested(columns), t.names())
 	}
+}
+
+// wholeRun matches names of columns with the times of whole runs.
+var wholeRun = regexp.MustCompile(`(?i)\b(?:train(?:ing)?[-_ ]time|run[-_ ]?time|wall[-_ ]?(?:clock)?[-_ ]?time)`)
+
+// suggested returns the mappings of the columns whose names state a figure with its unit, or count
+// devices; general examples if none does.
+func (t *table) suggested(columns map[string]Column) string {
+	var list []string
+	taken, figure := map[string]bool{"workers": columns["workers"].Name != "" || slices.Contains(t.l.o.Given, "workers")}, false
+	for _, name := range t.ordered() {
+		h, ours := headingOf(name), ""
+		switch {
+		case len(h.dims) > 0:
+			ours = figureIn(h.dims[0])
+			if h.Of == "steps" {
+				ours = stepSeconds
+			} else if wholeRun.MatchString(name) {
+				ours = "train_seconds"
+			}
+			if _, err := t.l.reading(ours, Column{Name: name}); err != nil {
+				ours = ""
+			}
+			figure = figure || ours != "" && !taken[ours]
+		case h.Said == "" && countsDevices(number.Words(name)) && t.allDevices("workers", Column{Name: name}) == nil:
+			ours = "workers"
+		}
+		if ours != "" && !taken[ours] {
+			list, taken[ours] = append(list, mapping(ours, name, "")), true
+		}
+	}
+	if !figure {
+		return "--map throughput=COLUMN, --map train_seconds=COLUMN or --map latency_p95=COLUMN"
+	}
+	return strings.Join(list, " ")
 }
 
 // devices adds a doubt if workers are nodes that have several devices each, and refuses the table

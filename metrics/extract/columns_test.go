@@ -138,3 +138,25 @@ func TestElapsed(t *testing.T) {
 		}
 	}
 }
+
+// A table without a mapped figure is refused with the mappings that its names state: rates and step
+// times with units, times of whole runs, and numbers of all devices. A latency is not a run's time.
+func TestSuggestedMappings(t *testing.T) {
+	const general = "--map throughput=COLUMN, --map train_seconds=COLUMN or --map latency_p95=COLUMN"
+	for names, want := range map[string]string{
+		"GPUs,Step time (ms),Global batch,Loss":                       "--map workers=GPUs --map 'step_seconds=Step time (ms)'",
+		"nodes,gpus_per_node,tokens/sec/gpu":                          "--map tokens_per_second_per_gpu=tokens/sec/gpu",
+		"Runtime (s),GPUs per node,Total GPUs,images/sec,img/s again": "--map 'train_seconds=Runtime (s)' --map 'workers=Total GPUs' --map throughput=images/sec",
+		"Concurrency,Request throughput (req/s),P95 latency (ms)":     "--map 'requests_per_second=Request throughput (req/s)'",
+		"date,rank,GPUs,score":                                        general,
+	} {
+		row := "1" + strings.Repeat(",1", strings.Count(names, ","))
+		var refusal string
+		for _, err := range Runs(strings.NewReader(names+"\n"+row+"\n"), Options{File: "t.csv"}, nil) {
+			refusal = fmt.Sprint(err)
+		}
+		if full := "map one or more, such as " + want + " ("; !strings.Contains(refusal, full) {
+			t.Errorf("%s: %s, want %q", names, refusal, full)
+		}
+	}
+}
