@@ -6,7 +6,7 @@ MODULE := github.com/scalebench/scalebench
 # names: a clean checkout then compiles SQLite and the standard library once for the tests,
 # the programs that they build, both programs of the release, and the linters.
 STATIC_TAGS := sqlite_omit_load_extension,osusergo,netgo
-TESTING := lint test-compiled test-computing test-waiting test-each-fault test-slurm test-week test-faults test-serving test-serving-faults test-frameworks test-release
+TESTING := lint test-compiled test-computing test-waiting test-each-fault test-client test-slurm test-week test-faults test-serving test-serving-faults test-frameworks test-release
 $(TESTING): export GOFLAGS := -trimpath -ldflags=-s -tags=$(STATIC_TAGS) $(GOFLAGS)
 
 # What the tests need from Debian: a real Slurm with accounting, linters, the
@@ -36,7 +36,7 @@ BENCH_MODULES := PIL
 BENCH_PACKAGES := fio python3-pil openmpi-bin libopenmpi-dev libopenblas0-pthread wrk hey
 BENCH_LIBRARIES := libopenblas.so.0
 
-.PHONY: build kernels worker-gpu worker-onnxruntime worker-turbojpeg gpu-check gpu-bundle release report-example demo test test-full test-compiled test-computing test-waiting test-each-fault test-busy test-unit test-week truth test-slurm test-faults test-frameworks test-examples test-horovod test-serving test-serving-faults bench-frameworks framework-packages test-release test-packages mutants record release-packages lint bench bench-packages vulnerabilities golden clean
+.PHONY: build kernels worker-gpu worker-onnxruntime worker-turbojpeg gpu-check gpu-bundle release report-example demo test test-full test-compiled test-computing test-waiting test-each-fault test-client test-busy test-unit test-week truth test-slurm test-faults test-frameworks test-examples test-horovod test-serving test-serving-faults bench-frameworks framework-packages test-release test-packages mutants record release-packages lint bench bench-packages vulnerabilities golden clean
 
 build:
 	@.ci/toolchain
@@ -100,16 +100,17 @@ demo: build
 	$(DEMO) plot speedup demo -o demo/speedup.png
 	@echo "The figure is $(CURDIR)/demo/speedup.png"
 
-# Everything: unit, command line, and a real Slurm on this machine. Four groups at
+# Everything: unit, command line, and a real Slurm on this machine. Five groups at
 # once, each one package at a time: those that compute; those that mostly wait for
-# a Slurm of their own; the faults, which wait for theirs; the release. Whatever
+# a Slurm of their own, many at a time; the faults and the client, which wait for
+# theirs; the release. Whatever
 # fails, all go on to their end. What all of them need is compiled before, or each
 # would compile it. -short plays a tenth of the simulations.
 TEST_FLAGS := -short
 WAITING := ./cmd/scalebench ./slurm ./slurm/slurmtest
 GO_TEST = go test -tags $(TEST_TAGS) -p 1 -timeout 60m $(TEST_FLAGS)
 test: test-packages test-compiled
-	@$(MAKE) --no-print-directory -k -j4 test-computing test-waiting test-each-fault test-release
+	@$(MAKE) --no-print-directory -k -j5 test-computing test-waiting test-each-fault test-client test-release
 
 test-full:
 	@$(MAKE) --no-print-directory test TEST_FLAGS=
@@ -124,10 +125,13 @@ test-computing:
 	go test -tags turbojpeg,$(STATIC_TAGS) $(TEST_FLAGS) ./launcher/preprocess/turbojpeg
 
 test-waiting:
-	$(GO_TEST) -parallel 6 -skip '^TestSlurmFaults' $(WAITING)
+	$(GO_TEST) -parallel 10 -skip '^TestSlurmFaults' ./cmd/scalebench
 
 test-each-fault:
 	$(GO_TEST) -run '^TestSlurmFaults' ./cmd/scalebench
+
+test-client:
+	$(GO_TEST) ./slurm ./slurm/slurmtest
 
 # How often each test fails beside a busy loop on every core, in so many runs of
 # everything.
