@@ -40,6 +40,9 @@ func Read(folder rundir.Study) (*Record, error) {
 	if err == nil {
 		err = r.parse(text)
 	}
+	if errors.Is(err, fs.ErrPermission) {
+		return nil, fmt.Errorf("%s cannot be read: %w", folder.Looks(), err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s cannot be read: %w; move it away to forget the looks", folder.Looks(), err)
 	}

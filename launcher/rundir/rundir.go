@@ -139,8 +139,12 @@ func ParseName(name string) (a Attempt, ok bool) {
 	return Attempt{Point: m[1], Repeat: repeat, Number: number}, true
 }
 
-// Studies lists the studies below the runs folder that have a plan.
+// Studies lists the studies below the runs folder that have a plan. A folder that does not exist has none; one that
+// this user may not read is an error.
 func Studies(runs string) ([]string, error) {
+	if _, err := os.ReadDir(runs); errors.Is(err, fs.ErrPermission) {
+		return nil, err
+	}
 	plans, err := filepath.Glob(filepath.Join(escape(runs), "*", "plan.json"))
 	if err != nil {
 		return nil, err

@@ -22,6 +22,13 @@ func (w *Workspace) Cancel(ctx context.Context, arg, where string) ([]launcher.E
 		if name, run, err = splitRun(arg); err != nil {
 			return nil, err
 		}
+		folder, err := w.FolderNamed(ctx, name)
+		if err == nil {
+			err = mustBeOurs(folder, "cancel")
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
 	folders, err := w.Folders(ctx, name)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 
 	"github.com/scalebench/scalebench/launcher"
@@ -59,6 +60,9 @@ func (w *Workspace) Claim(ctx context.Context, st *study.Study, plan *study.Plan
 		if err := folder.Move(its); err != nil {
 			return err
 		}
+	}
+	if closed := closedFolder(folder.Path()); closed != "" && st.Share == study.ShareGroup {
+		w.Warn("share = \"group\", but no group may enter %s: `chmod g+rx %s`", closed, ShellQuote(closed))
 	}
 	if known == (store.Study{ID: its.ID, Name: its.Name, Home: folder.Path(), File: its.StudyFile}) {
 		return nil
@@ -125,4 +129,19 @@ func (w *Workspace) knowsPoints(ctx context.Context, st *study.Study, plan *stud
 		}
 	}
 	return false
+}
+
+// closedFolder returns the first folder from path upwards that only its owner may enter; "" if there is none.
+func closedFolder(path string) string {
+	path, err := filepath.Abs(path)
+	for err == nil {
+		if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o011 == 0 {
+			return path
+		}
+		if path == filepath.Dir(path) {
+			break
+		}
+		path = filepath.Dir(path)
+	}
+	return ""
 }

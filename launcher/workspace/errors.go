@@ -81,6 +81,9 @@ func AskOwner(err error) string {
 // there; "" if this user can.
 func Foreign(folder rundir.Study) string {
 	info, err := os.Stat(folder.Path())
+	if errors.Is(err, fs.ErrPermission) {
+		info, err = os.Stat(folder.Runs())
+	}
 	if err != nil {
 		return ""
 	}
@@ -98,8 +101,11 @@ func mustBeOurs(folder rundir.Study, do string) error {
 		return nil
 	}
 	name := filepath.Base(folder.Path())
-	return &Error{Err: fmt.Errorf("study %s belongs to %s, so you cannot %s its runs", name, owner, do),
-		Hint: fmt.Sprintf("Ask %s to %s them. You can read the results: `scalebench collect %s`.", owner, do, name)}
+	hint := fmt.Sprintf("Ask %s to %s them.", owner, do)
+	if unix.Access(folder.Path(), unix.R_OK|unix.X_OK) == nil {
+		hint += fmt.Sprintf(" You can read the results: `scalebench collect %s`.", name)
+	}
+	return &Error{Err: fmt.Errorf("study %s belongs to %s, so you cannot %s its runs", name, owner, do), Hint: hint}
 }
 
 // userName returns a user's name, or the number if it has no name.

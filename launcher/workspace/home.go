@@ -181,9 +181,12 @@ func holds(folder rundir.Study, id string) bool {
 	return err == nil && its.ID == id
 }
 
-// errNotBegun returns an error that says that a study was never run in this folder. Its hint lists
-// the studies that were.
+// errNotBegun returns an error that says that a study was never run in this folder, or that this user
+// may not read it. Its hint lists the studies that were run.
 func errNotBegun(folder rundir.Study, err error) error {
+	if errors.Is(err, fs.ErrPermission) { // it may have been run
+		return &Error{Err: fmt.Errorf("study %q cannot be read: %w", filepath.Base(folder.Path()), err)}
+	}
 	hint := "From another folder, give the study's file, or the folder of its runs with --runs DIR."
 	if names, err := rundir.Studies(folder.Runs()); err == nil && len(names) > 0 {
 		hint += " Studies here: " + strings.Join(names, ", ") + "."
