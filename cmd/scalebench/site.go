@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/scalebench/scalebench/examples"
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/cluster"
 	"github.com/scalebench/scalebench/launcher/study"
@@ -32,7 +33,7 @@ func siteInitCommand(s *session) *cli.Command {
 			"accounts. Partitions that you cannot use are commented out, with the reason. If\n" +
 			"nodes of a partition differ, the file has the figures of the smallest.",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "out", Aliases: []string{"o"}, Destination: &out, Usage: "write to `FILE`, which must not exist yet (default: print)"},
+			&cli.StringFlag{Name: "out", Aliases: []string{"o"}, Destination: &out, Usage: "write to `FILE`, which must not exist yet, or be as init wrote it (default: print)"},
 		},
 		Action: func(c *cli.Context) error { return runSiteInit(c, s, out) },
 	}
@@ -62,7 +63,13 @@ func runSiteInit(c *cli.Context, s *session, out string) error {
 		_, err := s.stdout.Write(text.Bytes())
 		return err
 	}
-	f, err := os.OpenFile(out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	replace := os.O_EXCL
+	if example, err := examples.First.ReadFile("first/site.toml"); err != nil {
+		return err
+	} else if old, err := os.ReadFile(out); err == nil && bytes.Equal(old, example) {
+		replace = os.O_TRUNC // the user wrote nothing of it
+	}
+	f, err := os.OpenFile(out, os.O_WRONLY|os.O_CREATE|replace, 0o644)
 	if errors.Is(err, fs.ErrExist) {
 		return usagef("%s already exists and is unchanged; give another name", out)
 	}
