@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -40,17 +41,19 @@ func (c Cluster) Check(ctx context.Context) ([]Finding, error) {
 		return list, err
 	}
 	var open []use
+	away := false // a partition has too few usable nodes for the largest point
 	for _, u := range c.uses(d) {
 		found, usable := checkPartition(u, d, c.Site.Account)
 		list = append(list, found...)
 		if usable {
+			away = away || found[0].Verdict == Warn
 			open = append(open, u)
 		} else {
 			list = append(list, Finding{"probe job", u.subject(), NotTested, "no job can be submitted there", ""})
 		}
 	}
 	list = append(list, c.gpuCheck(d, open)...)
-	found, err := c.checkScripts(ctx, folder)
+	found, err := c.checkScripts(ctx, folder, away)
 	if list = append(list, found...); err != nil {
 		return list, err
 	}
@@ -123,8 +126,9 @@ func (c Cluster) remove(ctx context.Context, folder string) {
 // removeWait limits the wait for an ended job's last writes.
 const removeWait = 10 * time.Second
 
-// checkScripts asks sbatch whether it would accept the scripts of the study's smallest and largest point.
-func (c Cluster) checkScripts(ctx context.Context, folder string) ([]Finding, error) {
+// checkScripts asks sbatch whether it would accept the scripts of the study's smallest and largest point. away says that
+// nodes are away: sbatch --test-only then refuses jobs that sbatch accepts and lets wait.
+func (c Cluster) checkScripts(ctx context.Context, folder string, away bool) ([]Finding, error) {
 	if c.Plan == nil {
 		return []Finding{{"sbatch --test-only", "", NotTested, "no study was named", "scalebench doctor STUDY asks about its smallest and largest point"}}, nil
 	}
@@ -151,6 +155,8 @@ func (c Cluster) checkScripts(ctx context.Context, folder string) ([]Finding, er
 		said, err := c.Client.TestOnly(ctx, path)
 		var refused *slurm.RefusedError
 		switch {
+		case errors.As(err, &refused) && away && strings.Contains(refused.Message, "Requested node configuration is not available"):
+			list = append(list, Finding{"sbatch --test-only", p.Point.ID, Warn, oneLine(refused.Message), "nodes are away (see the \"partition\" rows); sbatch itself accepts the job, which then waits for them"})
 		case errors.As(err, &refused):
 			list = append(list, Finding{"sbatch --test-only", p.Point.ID, Fail, oneLine(refused.Message), "Slurm refuses this point: correct the site file or the study's resources"})
 		case err != nil:
