@@ -19,6 +19,27 @@ type Contrast struct {
 	Key     string // TOML path of the key whose values are compared, such as "framework"
 	Measure measure.Measure
 	Pairs   []compare.Pair
+	// Warnings concern the whole study.
+	Warnings []string
+}
+
+// doubts returns a clause with the warnings about the runs of points that can change the answer; "" without any.
+func (r *Results) doubts(points []string) string {
+	of := scaling.ByRun(r.Observations)
+	var own []scaling.Curve
+	for _, c := range r.Curves {
+		c.Points = slices.DeleteFunc(slices.Clone(c.Points), func(p scaling.Point) bool {
+			return len(p.Runs) == 0 || of[p.Runs[0].ID] == nil || !slices.Contains(points, of[p.Runs[0].ID].Point)
+		})
+		if len(c.Points) > 0 {
+			own = append(own, c)
+		}
+	}
+	list := scaling.DecisiveIn(own, r.Contrast.Warnings...)
+	if len(list) == 0 {
+		return ""
+	}
+	return " Doubtful: " + strings.Join(list, "; ") + "."
 }
 
 // name returns a name for the setting of one side of a pair. settings are the parameters of runs, by
@@ -51,7 +72,7 @@ func (s *Study) contrasts(r *Results) []View {
 		}
 		v.Look = sequential.Pair(&p, s.closed(v.Points)[n])
 		v.Series = series + ", " + scaling.Places(p.Axis, p.At)
-		v.stated = contrasted(&p, v.Decided, atLevel(s.Design.Confidence, len(r.Contrast.Pairs)), r.Contrast.Measure, a, b)
+		v.stated = contrasted(&p, v.Decided, atLevel(s.Design.Confidence, len(r.Contrast.Pairs)), r.Contrast.Measure, a, b) + r.doubts(ids)
 		views = append(views, v)
 	}
 	return views

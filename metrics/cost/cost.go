@@ -265,7 +265,11 @@ func (t *Table) wanted(u Use) string {
 func (p *Price) units(u Use) (float64, error) {
 	count := func(n *int) (float64, error) {
 		if n == nil {
-			return 0, fmt.Errorf("its price is per %s-hour, but the number of %ss is not recorded", p.Per, p.Per)
+			text := fmt.Sprintf("its price is per %s-hour, but the number of %ss is not recorded", p.Per, p.Per)
+			if u.Labels["import.format"] != nil {
+				text += fmt.Sprintf(" (import --set %s=N says it)", map[string]string{PerNode: "nodes", PerGPU: "gpus", PerVCPU: "cpus"}[p.Per])
+			}
+			return 0, errors.New(text)
 		}
 		return float64(*n), nil
 	}

@@ -66,7 +66,7 @@ func (v *adviser) contrasts(ctx context.Context, o Question, d sequential.Design
 			others = append(others, run)
 		}
 	}
-	r := &decide.Results{Observations: a.Observations, Curves: a.Curves, Contrast: &decide.Contrast{Key: v.contrast.key, Measure: f}}
+	r := &decide.Results{Observations: a.Observations, Curves: a.Curves, Contrast: &decide.Contrast{Key: v.contrast.key, Measure: f, Warnings: a.Warnings}}
 	if len(first) == 0 || len(others) == 0 {
 		return nil, &workspace.Error{Err: fmt.Errorf("--compare %s: no good run has %s = %s, or none has another value", v.contrast.key, v.contrast.key, v.contrast.first),
 			Hint: "`scalebench status " + a.Study + "` gives the causes of failures."}

@@ -168,7 +168,7 @@ func (r *Reader) perMillion(ctx context.Context, obs []scaling.Observation, o Qu
 	}
 	obs, unpriced := tariff.PerMillion(obs)
 	if _, err := scaling.FindMeasure(obs, o.Measure); err != nil {
-		why := "it is measured at the largest rate within a limit, which no run has found; set workload.limit"
+		why := "it is measured at the largest rate within a limit, which no run has found; set workload.limit, or price each rate: `scalebench cost " + name + " -m requests_per_second`"
 		if unpriced != nil {
 			why = strings.Join(unpriced, "; ")
 		}
