@@ -6,6 +6,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
@@ -35,6 +36,9 @@ func TestSlurmFaultsAreDetected(t *testing.T) {
 			return submissionUnseen(tr)
 		}, []string{"was run by jobs"}},
 		{"nolookup", onCluster, func(tr *trial) error {
+			// A job that has ended is not submitted again, so the first one waits for the second.
+			tr.site.setup = fmt.Sprintf("until [ -e %s ]; do sleep 0.1; done", quoted(filepath.Join(tr.dir, "go")))
+			tr.files()
 			tr.file("kill", "sbatch 1 after\n", 0o644)
 			if _, code := tr.finish(tr.start(context.Background(), "submit", "study.toml", "--site", "site.toml")); code != -1 {
 				return errors.New("the tool was not killed")
@@ -44,6 +48,7 @@ func TestSlurmFaultsAreDetected(t *testing.T) {
 				return err
 			}
 			tr.submit()
+			tr.file("go", "", 0o644)
 			return os.Remove(filepath.Join(tr.dir, "silent"))
 		}, []string{"was submitted twice"}},
 		{"wrongfigures", onThisHost, func(tr *trial) error {
