@@ -111,10 +111,14 @@ func runExtract(ctx context.Context, s *session, o extractOptions, file string) 
 	}
 	if o.dry {
 		shown := report.ShownRows
-		if s.format == table.FormatJSON || s.format == table.FormatCSV {
+		if !s.forPeople() {
 			shown = math.MaxInt
 		}
-		return s.print(report.Findings(contents, notes, shown))
+		if err := s.print(report.Findings(contents, notes, shown)); err != nil || s.forPeople() {
+			return err
+		}
+		s.noteAll(notes)
+		return nil
 	}
 	w := bufio.NewWriter(s.stdout)
 	for i := range contents {
@@ -129,10 +133,15 @@ func runExtract(ctx context.Context, s *session, o extractOptions, file string) 
 	if err := w.Flush(); err != nil {
 		return fmt.Errorf("cannot write the output: %w", err)
 	}
+	s.noteAll(notes)
+	return nil
+}
+
+// noteAll prints notes on standard error, since tables for programs have none.
+func (s *session) noteAll(notes []string) {
 	for _, n := range notes {
 		s.note("%s", n)
 	}
-	return nil
 }
 
 // extractors returns the extractors that the options name.

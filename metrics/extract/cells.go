@@ -43,10 +43,16 @@ func (t *table) cell(row int, ours string) (v Value, scale float64, ok bool) {
 // minutes matches names of columns that say how to read 31:00.
 var minutes = regexp.MustCompile(`(?i)(?:^|[^a-z:])m{1,2}:s{1,2}`)
 
+// clockName matches names of columns that say hh:mm:ss or mm:ss.
+var clockName = regexp.MustCompile(`(?i)m{1,2}:s{1,2}`)
+
 // clock returns the seconds in a cell such as 1:02:03, 1-02:03:04, 1h 2m 3s or PT1H2M, if the figure is a time. It
 // fails for 31:00, which may be minutes or hours.
 func (t *table) clock(row int, ours string, r reading) (v Value, ok bool) {
 	text := strings.TrimSpace(t.rows[row][t.at[r.Name]])
+	if tableUnits[ours] == "s" && r.Unit == "" && clockName.MatchString(r.Name) && decimal.MatchString(text) {
+		t.l.fail(t.line[row], "column %s: %s is not in hours, minutes and seconds, as the column's name says (spreadsheets store a part of a day): write it so; or, if it is in s, write %s", r.Name, clip(text), mapping(ours, r.Name, "s"))
+	}
 	if tableUnits[ours] != "s" || !strings.ContainsAny(text, ":hmswPT") {
 		return v, false
 	}

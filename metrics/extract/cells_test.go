@@ -80,6 +80,8 @@ func TestUnitsInCells(t *testing.T) {
 		{"of a device", "workers,r\n8,120 img/s/GPU\n", []string{"throughput=r"}, "", "write the number alone, and --map throughput=r:img/s/GPU"},
 		{"only one", "workers,r\n8,204.5 ms\n16,1.2\n", []string{"step_seconds=r"}, "", "t.csv:3: column r: some cells state a unit and others do not"},
 		{"only the second", "workers,r\n8,1.2\n16,204.5 ms\n", []string{"step_seconds=r"}, "", "t.csv:3: column r: some cells state a unit and others do not"},
+		{"minutes or metres", "workers,r\n8,62m\n", []string{"train_seconds=r"}, "", "m may be minutes or metres; for minutes write 62min"},
+		{"billions of tokens a day", "workers,tokens/day (B)\n8,0.864\n", []string{"tokens_per_second=tokens/day (B)"}, "tokens_per_second 10000", ""},
 		{"an unknown unit", "workers,r\n8,204.5 wibbles\n", []string{"step_seconds=r"}, "", "is not a finite number"},
 	} {
 		runs, _, err := readRuns(c.csv, Options{}, c.maps...)

@@ -10,18 +10,22 @@ import (
 //
 // Such a line may also state the unit of all columns that are times: "Name (time in ms)".
 type columnHead struct {
-	text   string
-	stated string    // the unit that a line of its own states, as in "# unit: ktok/s"; "" without one
-	times  string    // the unit of all times in the table; "" without one
-	keys   enclosing // objects of JSON around the line
+	text    string
+	stated  string    // the unit that a line of its own states, as in "# unit: ktok/s"; "" without one
+	times   string    // the unit of all times in the table; "" without one
+	keys    enclosing // objects of JSON around the line
+	section string    // unit of the section; "" outside one
+	indent  int       // blanks before its heading
 }
 
 var (
-	unitLine  = regexp.MustCompile(`(?i)^[^\pL]*(?:all )?units?[^\pL:=]*[:=]\s*([\pLµ%/_ ]+)$`)
-	timesIn   = regexp.MustCompile(`(?i)\b(?:times?|durations?|latenc(?:y|ies)) (?:are )?(?:given )?in (m?s|[uµn]s|min|(?:milli|micro|nano)?sec(?:ond)?s?)\b`)
-	someDigit = regexp.MustCompile(`\d`)
-	withUnit  = regexp.MustCompile(`(?i)[(\[][^()\[\]]{1,12}[)\]]|[a-z]/s(?:ec)?\b|flops?\b`)
-	numeric   = regexp.MustCompile(`^[-+]?\.?\d`)
+	// sectionHead matches "Latency (ms):", whose unit holds for the lines below that are indented more.
+	sectionHead = regexp.MustCompile(`^([ \t]*)\pL[\pL ]* [(\[]([\pLµ/%]+)[)\]]:\s*$`)
+	unitLine    = regexp.MustCompile(`(?i)^[^\pL]*(?:all )?units?[^\pL:=]*[:=]\s*([\pLµ%/_ ]+)$`)
+	timesIn     = regexp.MustCompile(`(?i)\b(?:times?|durations?|latenc(?:y|ies)) (?:are )?(?:given )?in (m?s|[uµn]s|min|(?:milli|micro|nano)?sec(?:ond)?s?)\b`)
+	someDigit   = regexp.MustCompile(`\d`)
+	withUnit    = regexp.MustCompile(`(?i)[(\[][^()\[\]]{1,12}[)\]]|[a-z]/s(?:ec)?\b|flops?\b`)
+	numeric     = regexp.MustCompile(`^[-+]?\.?\d`)
 	// splits separate columns.
 	splits = []*regexp.Regexp{regexp.MustCompile(`\s*[|]\s*`), regexp.MustCompile(`\s*[,;]\s*`), regexp.MustCompile(`\s+`), regexp.MustCompile(`\s{2,}`)}
 )
@@ -33,6 +37,11 @@ func (h *columnHead) see(text string) {
 		h.times = m[1]
 	} else if strings.TrimSpace(text) == "" {
 		h.times = ""
+	}
+	if m := sectionHead.FindStringSubmatch(text); m != nil {
+		h.section, h.indent = m[2], len(m[1])
+	} else if h.section != "" && indentOf(text) <= h.indent {
+		h.section = ""
 	}
 	if m := unitLine.FindStringSubmatch(text); m != nil {
 		h.stated = strings.TrimSpace(m[1])
@@ -50,6 +59,9 @@ func (h *columnHead) see(text string) {
 		h.text = strings.TrimLeft(text, "# ")
 	}
 }
+
+// indentOf returns the number of blanks at the start of a line; 0 for an empty one.
+func indentOf(text string) int { return len(text) - len(strings.TrimLeft(text, " \t")) }
 
 // timesOf returns the unit of the times in a row of a table, which has no names of its own; "" without one.
 func (h *columnHead) timesOf(row string) string {

@@ -69,7 +69,7 @@ func (l *log) names(r io.Reader, separators string) *table {
 	data := must(l.wholeFile(r))
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if separators == tableSeparators {
-		data = unframed(spaced(data), separators)
+		data = unframed(spaced(boxes(data)), separators)
 		first := bytes.TrimSpace(data[:min(len(data), 64)])
 		switch {
 		case latexTable.Match(data[:min(len(data), 4096)]):
@@ -109,10 +109,26 @@ func (l *log) names(r io.Reader, separators string) *table {
 	return t
 }
 
+// boxes replaces the characters with which programs draw the frame of a table.
+func boxes(data []byte) []byte {
+	if !bytes.ContainsAny(data[:min(len(data), 4096)], "│┃║") {
+		return data
+	}
+	return []byte(strings.Map(func(r rune) rune {
+		switch {
+		case r == '│' || r == '┃' || r == '║':
+			return '|'
+		case r >= 0x2500 && r <= 0x257f:
+			return '-'
+		}
+		return r
+	}, string(data)))
+}
+
 // unframed blanks the lines of a table that a CSV reader does not know, so that line numbers stay:
 // the first lines if they are comments or Excel's "sep=;", and the frame of a table in Markdown or in text.
 func unframed(data []byte, separators string) []byte {
-	if first := bytes.TrimSpace(data[:min(len(data), 64)]); len(first) == 0 || !bytes.ContainsAny(first[:1], "#|s+") {
+	if first := bytes.TrimSpace(data[:min(len(data), 64)]); len(first) == 0 || !bytes.ContainsAny(first[:1], "#|s+-") {
 		return data
 	}
 	lines := bytes.SplitAfter(data, []byte{'\n'})
@@ -219,7 +235,7 @@ func (t *table) names() string {
 		return "none"
 	}
 	if len(t.at) == 1 {
-		return listed(t.ordered()) + ", which is one column: separate columns by commas, semicolons, tabs or | (sacct --parsable2 does)"
+		return listed(t.ordered()) + ", which is one column: separate columns by commas, semicolons, tabs or | (sacct --parsable2 does), and delete lines above the names of the columns"
 	}
 	return listed(t.ordered())
 }

@@ -90,8 +90,12 @@ func (t *deepSpeedTimes) take(ln line, m []string) {
 	if t.number(ln.number, allocatedMemory, m[5], 1<<30); step <= untimed {
 		return
 	}
-	t.averages = append(t.averages, deepSpeedAverage{float64(step), t.l.rateAbove0(ln.number, m[2])})
-	t.current = t.l.rateAbove0(ln.number, m[3])
+	if !t.undefinedNumber("running average", m[2]) {
+		t.averages = append(t.averages, deepSpeedAverage{float64(step), t.l.rateAbove0(ln.number, m[2])})
+	}
+	if !t.undefinedNumber("rate of a step", m[3]) {
+		t.current = t.l.rateAbove0(ln.number, m[3])
+	}
 }
 
 // rate adds the run's throughput. With gradient accumulation, the average that older versions

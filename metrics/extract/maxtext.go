@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 
 	"github.com/scalebench/scalebench/metrics/number"
 )
@@ -36,7 +37,9 @@ func readMaxText(l *log, r io.Reader) {
 		if !ok || s.lines <= s.format.starting {
 			return
 		}
-		of = l.parseAll(ln.number, x, fields["seconds"], fields["Tokens/s/device"])
+		if texts := []string{x, fields["seconds"], fields["Tokens/s/device"]}; !slices.ContainsFunc(texts, undefinedText) {
+			of = l.parseAll(ln.number, texts...)
+		}
 	}
 	s := newStepLog(l, &f)
 	l.each(r, s.read)

@@ -20,6 +20,7 @@ var (
 	priceName  = regexp.MustCompile(`(?i)[$€£]|(?:^|[^a-z])(?:cost|price|usd|eur)(?:[^a-z]|$)`)
 	// overAllSteps matches names of means over all steps so far.
 	overAllSteps = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:so far|running|cumulative|moving|ema|smoothed)(?:[^a-z]|$)`)
+	settingName  = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:(?:global|local|micro)?[-_ ]?batch[-_ ]?size|(?:seq|sequence|context)[-_ ]?len(?:gth)?|(?:num[-_ ]?)?param(?:eter)?s|(?:global|local)[-_ ]?batch)(?:[^a-z]|$)`)
 	idealName    = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:ideal|linear|theoretical|expected|projected|extrapolated|predicted|target|goal|nominal)(?:[^a-z]|$)`)
 	logName      = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:log(?:2|10|e)?|ln|lg|ld) ?\(|(?:^|[^a-z])log(?:2|10)(?:[^a-z0-9]|$)|^(?:log|ln)[ _]`)
 	// perSeveral matches a number of units after a division: "s/1000 iters", "sec_per_100_it".
@@ -59,7 +60,7 @@ func computedFrom(name, base string) string {
 		return "that of another run"
 	case strings.HasSuffix(base, "/s") && ofOneUser.MatchString(name):
 		return "the rate of one user"
-	case base != "" && priceName.MatchString(name):
+	case base != "" && base != "s" && priceName.MatchString(name): // "batch_cost: 0.25 sec" is a time
 		return "a cost"
 	case base != "" && idealName.MatchString(name):
 		return "an ideal, which was not measured"
@@ -75,6 +76,9 @@ func derived(ours, name, base string) error {
 	}
 	if strings.HasSuffix(base, "/s") && number.IsCount(name) {
 		return fmt.Errorf("column %s is a number of things, judging by its name, and %s is a rate: map a column with the rate; or, if the name is wrong, write %s", clip(name), ours, mapping(ours, name, unit))
+	}
+	if strings.HasSuffix(base, "/s") && settingName.MatchString(name) && len(headingOf(name).dims) == 0 {
+		return fmt.Errorf("column %s is a setting, judging by its name, and %s is a rate: map a column with the rate; or, if the name is wrong, write %s", clip(name), ours, mapping(ours, name, unit))
 	}
 	if many := manyOf(name, perSeveral, forSeveral); base != "" && many != "" {
 		return fmt.Errorf("column %s is for %s at once, judging by its name: divide it, so that each number is for one; or, if the name is wrong, write %s", clip(name), many, mapping(ours, name, unit))

@@ -5,6 +5,7 @@ import (
 	"math"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics/number"
@@ -37,8 +38,39 @@ var (
 	onSeveral  = regexp.MustCompile(`(?i) on \d+ (?:gpu|device|rank|worker|process)[a-z()]*\s*[=:]?\s*$`)
 	// 100 iters in 25 s, and 10 steps took 2.5 s
 	countIn = regexp.MustCompile(`(?i)^ ?[a-z]+ (?:in|took|over) [\d.]+ ?(?:m?s|secs?|seconds?|mins?|minutes?|h|hours?)\b`)
-	countOf = regexp.MustCompile(`(?i)(?:\d\d|[2-9]) ?(?:steps|iters|iterations|batches|its)[^\d|;]*$`)
+	countOf = regexp.MustCompile(`(?i)(?:per )?\b(?:\d\d+|[2-9]) ?(?:steps|iters|iterations|batches|its)([^\d|;]*)$`)
+	// steps 1-100: 25 s
+	rangeOf = regexp.MustCompile(`(?i)(?:steps?|iters?|iterations?|batch(?:es)?)[ :=#\[(]{1,2}(\d+) ?(?:-|–|\.\.|to) ?(\d+)([^\d;]*)$`)
+	// TensorFlow's Estimator states the time since its previous line, "loss = 2.1, step = 100 (25.012 sec)".
+	estimator = regexp.MustCompile(`, step = \d+ \($`)
+	nextPart  = regexp.MustCompile(`[,;|] `)
+	// ofOne matches words for a time of one step.
+	ofOne    = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:avg|averaged?|mean|median|per|each|p\d\d|steps?|iter(?:ation)?|batch)(?:[^a-z]|$)|/`)
+	stepName = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:step|iter|iteration|batch)(?:[^a-z]|$)`)
 )
+
+// ofStep reports whether the figure is the time of one step.
+func (c *compiled) ofStep() bool {
+	return c.declared.Inverse || c.declared.Base == "s" && stepName.MatchString(strings.ReplaceAll(c.Name, "_", " "))
+}
+
+// ofSeveral reports whether the text before a time says that it is of several steps.
+func ofSeveral(before string) bool {
+	if m := countOf.FindStringSubmatchIndex(before); m != nil {
+		start := strings.LastIndexAny(before[:m[0]], ",;|[(") + 1
+		return !ofOne.MatchString(before[start:m[0]]) && !ofOne.MatchString(before[m[2]:])
+	}
+	if estimator.MatchString(before) {
+		return true
+	}
+	m := rangeOf.FindStringSubmatch(before)
+	if m == nil || ofOne.MatchString(m[3]) {
+		return false
+	}
+	from, _ := strconv.Atoi(m[1]) // the expression allows digits only
+	to, _ := strconv.Atoi(m[2])
+	return from < to
+}
 
 // overRanks matches words for a mean of several ranks.
 const overRanks = `(?:avg|mean|average)d? (?:of|over|across) (?:all )?(?:\d+ )?(?:gpu|device|rank|worker|processe?)s?`
@@ -81,8 +113,11 @@ func (w *numberAt) described() {
 	default:
 		what = computedFrom(key, base)
 	}
+	if i := nextPart.FindStringIndex(rest); i != nil {
+		rest = rest[:i[0]]
+	}
 	many := cmp.Or(manyOf(key, perSeveral), manyOf(rest, perSeveral))
-	if c.declared.Inverse || c.Name == stepSeconds {
+	if c.ofStep() {
 		many = cmp.Or(many, manyOf(rest, forSeveral))
 	}
 	switch m := bound.FindStringSubmatch(before); {
@@ -106,8 +141,8 @@ func (w *numberAt) described() {
 func (w *numberAt) neighbours() {
 	c, r, rest := w.c, &w.Reading, w.after()
 	text := shown(w.ln.text, w.from, w.from+len(w.Number))
-	if c.declared.Inverse && countOf.MatchString(w.before()) {
-		fail("%q is the time of several steps in %q, and %s is in %s; let the program print the time of one", r.Number, text, c.Name, c.Unit)
+	if each := r.Known && r.Parsed.Inverse; c.ofStep() && !each && ofSeveral(w.before()) {
+		fail("%q may be the time of several steps in %q, and %s is that of one; let the program print that, or choose another name, like own_seconds", r.Number, text, c.Name)
 	}
 	if r.Clock && (daysOf.MatchString(w.before()) || inClock.MatchString(w.before())) {
 		fail("%q is only part of a length of time in %q; let the expression match the days and hours too", r.Number, text)
@@ -276,6 +311,12 @@ func (w *numberAt) headUnit() (u number.Unit, text string, ok bool) {
 		u, ok := number.ParseUnit(times)
 		return u, times, ok
 	}
+	if u, ok := number.ParseUnit(ln.head.section); ok && u.Base == c.declared.Base && c.declared.Base != "" {
+		return u, ln.head.section, true
+	}
+	if c.declared.Base == "" && c.Unit != "" && c.known && strings.ContainsAny(name, "%") {
+		return number.Unit{Scale: 0.01}, name, true
+	}
 	if c.declared.Base == "" || name == "" && ln.head.stated == "" {
 		return u, "", false
 	}
@@ -296,12 +337,41 @@ func (w *numberAt) headUnit() (u number.Unit, text string, ok bool) {
 // where headUnit finds it.
 func (w *numberAt) keyUnit() (u number.Unit, text string, ok bool) {
 	if u, text, ok := w.headUnit(); ok {
+		if binary, says, ok := binaryUnit(text); ok {
+			return binary, says, true
+		}
 		return u, text, true
+	}
+	if u, text, ok := binaryUnit(w.before()); ok {
+		return u, text, w.c.declared.Base == u.Base
 	}
 	if u, text, ok := w.enclosingUnit(); ok {
 		return u, text, true
 	}
 	return number.KeyUnit(w.before(), w.c.declared)
+}
+
+// binaryUnits are programs that count 1024 bytes as a kB, with the text before their numbers or at the head of
+// the column, and what their unit means. Their sources say so.
+var binaryUnits = []struct {
+	text       *regexp.Regexp
+	unit, says string
+}{
+	{regexp.MustCompile(`BW (?:peak|average)\[MB/sec\]$`), "MiB/s", "MiB/s (perftest writes MB/sec)"},
+	{regexp.MustCompile(`set size \(kbytes\):\s*$`), "KiB", "KiB (time writes kbytes)"},
+	{regexp.MustCompile(`records/sec \($`), "MiB/s", "MiB/s (Kafka writes MB/sec)"},
+	{regexp.MustCompile(`Total transferred .*\($`), "MiB/s", "MiB/s (sysbench writes Mb/sec)"},
+}
+
+// binaryUnit returns the unit that such a program means; ok is false for other text.
+func binaryUnit(text string) (u number.Unit, says string, ok bool) {
+	for _, one := range binaryUnits {
+		if one.text.MatchString(text) {
+			u, ok = number.ParseUnit(one.unit)
+			return u, one.says, ok
+		}
+	}
+	return u, "", false
 }
 
 var rankName = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:rank|gpu|cuda|worker|device|proc(?:ess)?)[ :=_#-]{0,2}(\d{1,5})(?:\D|$)`)

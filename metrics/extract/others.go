@@ -38,7 +38,7 @@ func words(list map[string]string) map[string]string {
 
 // roles maps words in column names to roles.
 var roles = words(map[string]string{
-	string(roleSetting):   "precision dtype amp fp16 bf16 fp8 tf32 model network net arch architecture dataset framework backend optimizer optimiser compiler interconnect batch batchsize scaling",
+	string(roleSetting):   "precision dtype amp fp16 bf16 fp8 tf32 model network net arch architecture dataset framework backend optimizer optimiser compiler interconnect phase stage batch batchsize scaling",
 	string(roleGround):    "driver cuda cudnn nccl rocm rccl version software torch pytorch tensorflow python kernel os image container commit date day cluster partition machine site firmware",
 	string(rolePart):      "rank endpoint url path route method operation api localrank",
 	string(roleID):        "run id seed repeat rep trial index idx no nr row note notes comment comments remark job jobid name user owner time timestamp started start end ended hour host hostname",

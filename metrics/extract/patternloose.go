@@ -80,6 +80,7 @@ type loose struct {
 	re          *regexp.Regexp
 	value, unit int
 	named       string // the unit in the original expression
+	base        string // its base
 	anchored    bool   // the expression has text before the number
 }
 
@@ -101,7 +102,7 @@ func (c *compiled) loosened() *loose {
 	}
 	rest := behind[len(m[0]):]
 	u, known := number.ParseUnit(m[2])
-	if !known || u.Bare && u.Base == "" || u.Base != c.declared.Base || rest != "" && strings.ContainsAny(rest[:1], "?*+{|") {
+	if !known || u.Bare && u.Base == "" || c.timeOf(u).Base != c.declared.Base || rest != "" && strings.ContainsAny(rest[:1], "?*+{|") {
 		return nil
 	}
 	if tree, err := syntax.Parse(c.re.String(), syntax.Perl); err != nil || tree.Op == syntax.OpAlternate {
@@ -111,10 +112,18 @@ func (c *compiled) loosened() *loose {
 	if err != nil {
 		return nil
 	}
-	o := &loose{re: re, value: c.value, unit: re.SubexpIndex("looseunit"), named: m[2]}
+	o := &loose{re: re, value: c.value, unit: re.SubexpIndex("looseunit"), named: m[2], base: u.Base}
 	before := up[:strings.LastIndex(up, "(?")]
 	o.anchored = syntaxOnly.ReplaceAllString(before, "") != "" || literalBracket.MatchString(before)
 	return o
+}
+
+// timeOf returns the unit s for s/step, if the figure is a time.
+func (c *compiled) timeOf(u number.Unit) number.Unit {
+	if u.Inverse && c.declared.Base == "s" {
+		return number.Unit{Base: "s", Scale: u.Scale, Per: u.Per}
+	}
+	return u
 }
 
 // find searches a line for the number with another known unit and stores it in one. It reports
@@ -127,8 +136,8 @@ func (o *loose) find(c *compiled, text string, one *match) bool {
 		if !ok || !known || r.Clock || len(r.Number) != to-from || c.whole(text, m, o.value) != nil {
 			continue
 		}
-		x, ok := u.In(c.declared, r.Value)
-		if !ok || u.Bare && u.Base == "" || !finite(x) || u.Per != c.declared.Per || math.Abs(x) > largestNumber {
+		x, ok := c.timeOf(u).In(c.declared, r.Value)
+		if !ok || u.Bare && u.Base == "" || !finite(x) || u.Per != c.declared.Per || u.Base != o.base || math.Abs(x) > largestNumber {
 			continue
 		}
 		one.v.Number, one.other, one.named, one.place = x, unit, unit, place(text[:from])

@@ -1,11 +1,12 @@
 package extract
 
 import (
+	"cmp"
 	"fmt"
 	"hash/maphash"
 	"io"
 	"regexp"
-	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics"
@@ -18,18 +19,19 @@ type match struct {
 	v              Value // in the pattern's unit
 	source         string
 	epoch, elapsed *Value
-	other          string // text of the unit, if it is not the one in the expression
-	place          string // the text before the number, as the function place returns it
-	rank           string // rank that the text before the number names; "" for none
-	step           uint64 // digest of the text before the number if it has digits, without times of day; else 0
-	total          bool   // the text around the number says total, global, ...
-	summary        bool   // the text before the number says best, final, ...
-	named          string // unit that the log states, next to the number or in its name; "" for none
-	counter        int    // step number before the number; -1 without one
-	done, whole    int    // counter of a progress bar before the number, as in 50/100; 0 without one
-	bar            string // epoch that the progress bar names; "" for none
-	mean           string // how the log names a running mean; "" for other numbers
-	undefined      bool   // the number is nan or infinite
+	other          string  // text of the unit, if it is not the one in the expression
+	place          string  // the text before the number, as the function place returns it
+	rank           string  // rank that the text before the number names; "" for none
+	step           uint64  // digest of the text before the number if it has digits, without times of day; else 0
+	total          bool    // the text around the number says total, global, ...
+	at             float64 // time of day of the line of a step time; 0: unknown
+	summary        bool    // the text before the number says best, final, ...
+	named          string  // unit that the log states, next to the number or in its name; "" for none
+	counter        int     // step number before the number; -1 without one
+	done, whole    int     // counter of a progress bar before the number, as in 50/100; 0 without one
+	bar            string  // epoch that the progress bar names; "" for none
+	mean           string  // how the log names a running mean; "" for other numbers
+	undefined      bool    // the number is nan or infinite
 }
 
 var (
@@ -87,6 +89,15 @@ func readPatterns(l *log, r io.Reader, patterns []*compiled) {
 	}
 }
 
+// rankIn returns the number of the rank that a text names; "" without one. "tok/s/gpu 5000" names none.
+func (l *log) rankIn(name *regexp.Regexp, text string) string {
+	rank := submatch(name, text)
+	if n, err := strconv.Atoi(rank); err != nil || l.o.Workers > 0 && n > l.o.Workers {
+		return ""
+	}
+	return rank
+}
+
 // missed counts a line that would match if it had a number in place of nan or inf.
 func (c *compiled) missed(ln line) {
 	if c.undefined == nil || !hasUndefined.MatchString(ln.text) || !c.undefined.MatchString(ln.text) {
@@ -114,11 +125,7 @@ func (l *log) match(c *compiled, ln line) (one match, ok bool) {
 	if c.loose != nil {
 		one.place = place(ln.text[:m[2*c.value]])
 	}
-	if named := rankName.FindStringSubmatch(ln.text[:max(0, m[2*c.value])]); named != nil {
-		one.rank = named[1]
-	} else if named := rankAfter.FindStringSubmatch(ln.text[max(0, m[2*c.value+1]):]); named != nil {
-		one.rank = named[1]
-	}
+	one.rank = cmp.Or(l.rankIn(rankName, ln.text[:max(0, m[2*c.value])]), l.rankIn(rankAfter, ln.text[max(0, m[2*c.value+1]):]))
 	for _, g := range []struct {
 		group int
 		into  **Value
@@ -144,9 +151,12 @@ func (l *log) match(c *compiled, ln line) (one match, ok bool) {
 		one.step = maphash.String(stepSeed, before)
 	}
 	one.total = totalOf.MatchString(ln.text[max(0, m[2*c.value]-around):min(len(ln.text), m[2*c.value]+around)])
+	if c.ofStep() {
+		one.at = ln.time()
+	}
 	one.summary = summary.MatchString(ln.text[:max(0, m[2*c.value])])
 	one.surroundings(ln.text, max(0, m[2*c.value]))
-	if value := ln.text[max(0, m[2*c.value]):max(0, m[2*c.value+1])]; slices.Contains(undefinedLoss, strings.ToLower(strings.TrimSpace(value))) {
+	if undefinedText(ln.text[max(0, m[2*c.value]):max(0, m[2*c.value+1])]) {
 		one.undefined = true
 		return one, true
 	}

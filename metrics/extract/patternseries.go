@@ -54,16 +54,22 @@ func (m match) redraws(earlier match) bool {
 // defined returns the matches that are numbers. It adds a note about the others, nan and infinite
 // ones, or fails if they cannot be left out.
 func (l *log) defined(c *compiled, all []match) []match {
-	kept := slices.DeleteFunc(slices.Clone(all), func(m match) bool { return m.undefined })
-	missing := len(all) - len(kept)
-	if missing == 0 {
+	// Programs print -1 for a rate that they do not know.
+	rate := strings.HasSuffix(c.unit.base, "/s") || c.ofStep()
+	undefined := func(m match) bool { return m.undefined || rate && m.v.Number < 0 }
+	at := slices.IndexFunc(all, undefined)
+	if at < 0 {
 		return all
 	}
-	at := all[slices.IndexFunc(all, func(m match) bool { return m.undefined })].v.Line
-	if len(kept) == 0 || c.Name == "accuracy" || c.Per == "run" && !c.reduces || c.Reduce == "last" && all[len(all)-1].undefined {
-		l.fail(at, "%s is nan or infinite here: the training may have diverged; to leave such values out, let the pattern match numbers only, such as [\\d.]+", c.Name)
+	kept := slices.DeleteFunc(slices.Clone(all), undefined)
+	what, line := "nan or infinite", all[at].v.Line
+	if !all[at].undefined {
+		what = "negative"
 	}
-	l.note("%d of %s of %s are nan or infinite (line %d is the first) and left out", missing, number.Count(len(all), "value"), c.Name, at)
+	if len(kept) == 0 || c.Name == "accuracy" || c.Per == "run" && !c.reduces || c.Reduce == "last" && undefined(all[len(all)-1]) {
+		l.fail(line, "%s is %s here: the training may have diverged; to leave such values out, let the pattern match numbers only, such as [\\d.]+", c.Name, what)
+	}
+	l.note("%d of %s of %s are %s (line %d is the first) and left out", len(all)-len(kept), number.Count(len(all), "value"), c.Name, what, line)
 	return kept
 }
 
@@ -100,6 +106,9 @@ func (l *log) unlabelled(c *compiled, all []match) {
 	if c.Per != "step" || len(all) < 4 || !speed {
 		return
 	}
+	if c.ofStep() {
+		l.windows(c, all)
+	}
 	if !l.stepsAgain(c, all) && all[0].step != 0 {
 		l.stepsOfRanks(c, all)
 	}
@@ -111,7 +120,10 @@ func (l *log) stepsOfRanks(c *compiled, all []match) {
 	for _, m := range all {
 		of[m.step] = append(of[m.step], m.v.Number)
 	}
-	copies, equal, alike := len(of[all[0].step]), true, true
+	if len(of) == len(all) { // each rank's text has other digits, such as those of its host
+		of = stepsInARow(all)
+	}
+	copies, equal, alike := len(all)/len(of), true, true
 	for _, values := range of {
 		if len(values) != copies {
 			return
@@ -124,6 +136,34 @@ func (l *log) stepsOfRanks(c *compiled, all []match) {
 		return
 	}
 	l.note("each step has %d values of %s, which differ: if they are of several ranks, let each rank print its number (srun -l, torchrun), and write of = \"rank\" to add them up", copies, c.Name)
+}
+
+// stepsInARow groups the values of matches that follow each other and state the same step.
+func stepsInARow(all []match) map[uint64][]float64 {
+	of, n := map[uint64][]float64{}, uint64(0)
+	for i, m := range all {
+		if i > 0 && (m.counter < 0 || m.counter != all[i-1].counter) {
+			n++
+		}
+		of[n] = append(of[n], m.v.Number)
+	}
+	return of
+}
+
+// windows fails if the times of a step are those of all steps between two lines, by the times of day.
+func (l *log) windows(c *compiled, all []match) {
+	var seconds, steps float64
+	for i, m := range all[1:] {
+		before := all[i]
+		if n, t := m.counter-before.counter, m.at-before.at; before.counter >= 0 && n > 0 && before.at > 0 && t > 0 && m.source == before.source {
+			seconds, steps = seconds+t, steps+float64(n)
+		}
+	}
+	between, stated := steps/float64(len(all)-1), median(matchValues(all))*c.declared.Scale
+	if seconds < clockSpan || between < 2 || !within(stated, between*seconds/steps, 1.2) {
+		return
+	}
+	l.fail(all[0].v.Line, "%s is %.4g s here, and by the times of day that is the time of the %.4g steps between two lines: let the program print the time of one", c.Name, stated, between)
 }
 
 // stepsAgain adds a note if the step number goes back and the values then differ: an evaluation, a

@@ -152,6 +152,9 @@ func (w *numberAt) withUnit() float64 {
 	if _, _, keyed := w.keyUnit(); c.unitAt < 0 && (w.Unit == "" || !w.Known && !w.Attached) && !keyed {
 		w.besideUnit()
 	}
+	if u, says, ok := binaryUnit(w.before()); ok && (w.Unit == "MB/sec" || w.Unit == "Mb/sec") {
+		w.Unit, w.Parsed = says, u
+	}
 	located := func(f func()) {
 		if err := try(f); err != nil {
 			fail("%w: %q", err, w.shown())
@@ -159,6 +162,12 @@ func (w *numberAt) withUnit() float64 {
 	}
 	located(w.scope)
 	w.unclearScope()
+	if w.Unit == "m" && w.Attached && c.declared.Base == "s" { // minutes, or metres
+		if c.declared.Scale != 60 {
+			fail("\"m\" after the number in %q may be minutes: if it is, write unit = \"min\"", w.shown())
+		}
+		w.Unit = ""
+	}
 	if end := w.from + len(w.Number); w.Unit != "" && !w.Known {
 		if w.Attached && w.Unit != c.Unit && end < w.to {
 			fail("%q after the number in %q is not a known unit; let the group value match the number only, or write unit = %q", w.Unit, w.shown(), w.Unit)
@@ -216,8 +225,10 @@ func (w *numberAt) converted() float64 {
 		failScope(c.Name, per, r.Unit)
 	}
 	switch u := r.Parsed; {
+	case !says && !keyed && w.inVegeta():
+		fail("%s has no unit in the log, and vegeta writes times in JSON in ns: write unit = \"ns\"", c.Name)
 	case !c.known && c.Unit != "":
-		return c.inUnknown(r)
+		return c.inUnknown(r, w.after())
 	case says && u.Unclear:
 		return w.l.bitsOrBytes(c, u, r.Unit, r.Value)
 	case !says && keyed && own.Unclear:
@@ -251,17 +262,31 @@ var jsonMember = regexp.MustCompile(`"\s*:\s*$`)
 // longest is the longest time in seconds, other than of a whole run, that is not taken to be in ns.
 const longest = 1e6
 
-// nanoseconds fails if a number without a unit in a JSON file is likely to be in nanoseconds, as all
-// times in vegeta's reports are, and the pattern has another unit.
+// nanoseconds fails if a number without a unit in a JSON file is likely to be in nanoseconds, and the
+// pattern has another unit.
 func (w *numberAt) nanoseconds() {
 	c := w.c
 	if d := c.declared; d.Base != "s" || d.Inverse || d.Scale < 1e-8 || strings.Contains(w.Number, ".") || !jsonMember.MatchString(w.before()) {
 		return
 	}
-	vegeta := strings.Contains(w.ln.text, `"latencies"`) && strings.Contains(w.ln.text, `"bytes_in"`)
-	if vegeta || w.Value*c.declared.Scale >= longest && !c.wholeRun() {
+	if w.Value*c.declared.Scale >= longest && !c.wholeRun() {
 		fail("%s has no unit in the log, and vegeta and others write times in JSON in ns: write unit = \"ns\", or let the program print the unit", c.Name)
 	}
+}
+
+var vegetaKey = regexp.MustCompile(`"(?:total|mean|max|min|\d\dth)"\s*:\s*$`)
+
+// inVegeta reports whether a number is a time in a JSON report of vegeta, which is in nanoseconds, and the
+// pattern has another unit.
+func (w *numberAt) inVegeta() bool {
+	if w.c.declared.Base == "s" && within(w.c.declared.Scale, 1e-9, 2) || strings.Contains(w.Number, ".") || !vegetaKey.MatchString(w.before()) {
+		return false
+	}
+	if w.ln.head != nil && len(w.ln.head.keys) > 0 && w.ln.head.keys[len(w.ln.head.keys)-1] == "latencies" {
+		return true
+	}
+	m := openKey.FindStringSubmatch(w.before())
+	return m != nil && m[1] == "latencies" && strings.Contains(w.ln.text, `"bytes_in"`)
 }
 
 // wholeRun reports whether the figure is the time of a whole training.
@@ -269,9 +294,36 @@ func (c *compiled) wholeRun() bool {
 	return c.Name == metrics.FigureTrainSeconds || c.Name == "elapsed"
 }
 
-// inUnknown converts a number if the pattern's unit is one that the program does not know.
-func (c *compiled) inUnknown(r number.Reading) float64 {
-	switch u := r.Parsed; {
+// prefixRatio returns the ratio of two units that differ in their SI prefix only, such as katom-step/s and
+// Matom-step/s; 0 for others.
+func prefixRatio(unit, other string) float64 {
+	stem := func(text string) (string, float64) {
+		if len(text) > 2 && number.Prefix(text[:1]) > 0 {
+			return text[1:], number.Prefix(text[:1])
+		}
+		return text, 1
+	}
+	a, x := stem(unit)
+	b, y := stem(other)
+	switch {
+	case unit == other:
+	case a == b:
+		return x / y
+	case unit == b:
+		return 1 / y
+	case a == other:
+		return x
+	}
+	return 0
+}
+
+// inUnknown converts a number if the pattern's unit is one that the program does not know. rest is the text
+// after the number.
+func (c *compiled) inUnknown(r number.Reading, rest string) float64 {
+	written, _, _ := strings.Cut(strings.TrimLeft(rest, " "), " ")
+	switch u, times := r.Parsed, prefixRatio(strings.TrimRight(written, ",;)"), c.Unit); {
+	case times > 0:
+		return r.Value * times
 	case r.Unit == "" || r.Unit == c.Unit:
 	case u.Bare && u.Base == "":
 		return r.Value * u.Scale

@@ -127,6 +127,9 @@ func otherUnit(ours, name, base string, h heading) error {
 		base = "a share"
 	}
 	instead := ""
+	if list := number.ParseUnits(h.Said); len(list) > 0 && list[0].Inverse && list[0].Base == base {
+		return fmt.Errorf("column %s is in %s, judging by its name, the inverse of %s: add a column with 1 / %s in %[3]s of all workers, and map it", clip(name), clip(h.Said), base, name)
+	}
 	if len(h.dims) > 0 {
 		if other := figureIn(h.dims[0]); other != "" && other != ours {
 			instead = fmt.Sprintf("write %s, or, ", mapping(other, name, ""))

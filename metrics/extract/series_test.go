@@ -23,6 +23,7 @@ func TestSeriesAndSurroundings(t *testing.T) {
 		return text
 	}
 	step := of("step_seconds", `step_time(?:_m?s)?": (?P<value>[\d.]+)`, "ms", "step")
+	window := of("step_seconds", `(?P<value>[\d.]+) s\b`, "s", "step")
 	took := of("train_seconds", `took (?P<value>\S+)`, "s", "")
 	bw := of("own_bw", `bw\S*:? (?P<value>[\d.]+)`, "GB/s", "")
 	mean := of("throughput", `\((?P<value>[\d.]+)\)`, "img/s", "step")
@@ -76,12 +77,51 @@ func TestSeriesAndSurroundings(t *testing.T) {
 		{bw, "bw 8000 mb/s\n", 1, 0, `write unit = "Mbit/s" or unit = "MB/s"`},
 		{bw, "bw 80 gbit/s\n", 1, 10e9, ""},
 		{bw, "bw_gib_per_sec: 10\n", 1, 10737418240, "read in gib_per_sec"}, // 10 × 1024³
+		// MB is 2^20 bytes in perftest, Kafka and old sysbench; kbytes are 1024 in time. 11520 × 2^20, 2048000 × 1024.
+		{of("own_bw", `65536 +5000 +\S+ +(?P<value>[\d.]+)`, "MB/s", ""), " #bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]   MsgRate[Mpps]\n 65536      5000             11521.22            11520.00            0.184320\n", 1, 12079595520, "read in MiB/s (perftest writes MB/sec)"},
+		{of("own_rss", `size \(kbytes\): (?P<value>\d+)`, "GiB", ""), "\tMaximum resident set size (kbytes): 2048000\n", 1, 2097152000, "read in KiB"},
+		{of("own_bw", `\((?P<value>[\d.]+) MB/sec`, "B/s", ""), "50 records sent, 9999.8 records/sec (9.5 MB/sec), 12.3 ms avg latency\n", 1, 9961472, ""},
+		{of("own_bw", `\((?P<value>[\d.]+)Mb/sec`, "B/s", ""), "Read 0b  Written 4Gb  Total transferred 4Gb  (91.5Mb/sec)\n", 1, 95944704, ""},
+		// The time of several steps, or of one.
+		{window, "[100 steps in 12.5 s]\n", 1, 0, `"12.5" may be the time of several steps`},
+		{window, "Time per 100 iterations: 12.5 s\n", 1, 0, "of several steps"},
+		{window, "time (10 iters): 12.5 s\n", 1, 0, "of several steps"},
+		{window, "iters 100-200 12.5 s\n", 1, 0, "of several steps"},
+		{window, "steps 1-100 | 12.5 s\n", 1, 0, "of several steps"},
+		{window, "avg over 20 batches = 0.25 s\n", 1, 0.25, ""},
+		{window, "100 steps, step time 0.25 s\n", 1, 0.25, ""},
+		{window, "iters 100-200 0.25 s/iter\n", 1, 0.25, ""},
+		{window, "Step 10/1000 took 0.25 s\n", 1, 0.25, ""},
+		{of("step_seconds", `\((?P<value>[\d.]+)`, "s", "step"), "loss = 2.1, step = 100 (25.012 sec)\n", 1, 0, "of several steps"},
+		{window, "[2024-05-01 10:00:00] step 100 25 s\n[2024-05-01 10:00:25] step 200 25 s\n[2024-05-01 10:00:50] step 300 25 s\n[2024-05-01 10:01:15] step 400 25 s\n", 1, 0, "the time of the 100 steps between two lines"},
+		{window, "[2024-05-01 10:00:00] step 1 25 s\n[2024-05-01 10:00:25] step 2 25 s\n[2024-05-01 10:00:50] step 3 25 s\n[2024-05-01 10:01:15] step 4 25 s\n", 1, 25, ""},
+		{window, "[2024-05-01 10:00:00] step 100 0.25 s\n[2024-05-01 10:00:25] step 200 0.25 s\n[2024-05-01 10:00:50] step 300 0.25 s\n[2024-05-01 10:01:15] step 400 0.25 s\n", 1, 0.25, ""},
+		{of("throughput", `\((?P<value>[\d.]+) iter/s`, "it/s", ""), "Iteration 100 (4 iter/s, 25s/100 iters), loss = 2.1\n", 1, 256, ""}, // 4 × 64
+		{of("step_seconds", `batch_cost: (?P<value>[\d.]+)`, "ms", ""), "avg_batch_cost: 0.25 sec, ips: 128.0 samples/sec\n", 1, 0.25, ""},
+		// Ranks that only their hosts' names tell apart: 0.715, 0.716, … of the same steps.
+		{of("throughput", `\d: (?P<value>[\d.]+) img/s`, "img/s", "step"), "n00: step 1: 10 img/s\nn01: step 1: 20 img/s\nn00: step 2: 10 img/s\nn01: step 2: 20 img/s\n", 2, 15, "each step has 2 values of throughput, which differ"},
+		// -1 stands for a rate that is not known. The median of 100 and 101.
+		{any, steps("1 -1", "2 100", "3 101"), 1, 100.5, "1 of 3 values of throughput are negative (line 1"},
+		{of("own_lat", `p99=(?P<value>[\d.]+)`, "s", ""), "lat (ms): p50=3.2 p99=7.2\n", 1, 0.0072, "read in ms"},
+		{of("tokens_per_second", `\| tok/s (?P<value>\d+)`, "tokens/s", ""), "tok/s/gpu 5000 | tok/s 40000\n", 8, 40000, ""}, // 5000 is no rank
+		{of("own_rate", `(?P<value>[\d.]+) [kM]atom-step/s`, "Matom-step/s", ""), "81.001 timesteps/s, 950.2 katom-step/s\n", 1, 0.9502, ""},
+		{of("step_seconds", ` (?P<value>\d+)ms/step`, "ms", "epoch"), "9/9 3s 2s/step\n9/9 3s 900ms/step\n9/9 3s 800ms/step\n", 1, 0.9, "1 of 3 lines have step_seconds in s/step"},
+		{took, "took 90m\n", 1, 0, `if it is, write unit = "min"`},
+		{of("train_seconds", `took (?P<value>\S+)`, "min", ""), "took 90m\n", 1, 5400, ""},
+		{of("train_seconds", `took (?P<value>\d+)m`, "min", ""), "took 90m\n", 1, 5400, ""},
+		// vegeta writes nanoseconds, in one line or several.
+		{of("own_p99", `"99th": ?(?P<value>\d+)`, "ms", ""), `{"latencies":{"mean":2371194,"99th":3530000},"bytes_in":{"total":1}}` + "\n", 1, 0, `write unit = "ns"`},
+		{of("own_p99", `"99th": ?(?P<value>\d+)`, "", ""), "{\n  \"latencies\": {\n    \"99th\": 3530000,\n    \"max\": 3660505\n  }\n}\n", 1, 0, `write unit = "ns"`},
+		{of("own_p99", `"99th": ?(?P<value>\d+)`, "ns", ""), "{\n  \"latencies\": {\n    \"99th\": 3530000,\n    \"max\": 3660505\n  }\n}\n", 1, 0.00353, ""},
 		// Units at the head of a table, in the name of an object, and in a field of the same name.
 		{of("own_step", `^test_step +\S+ \S+ +\S+ \S+ +(?P<value>[\d.]+)`, "s", ""), pytest, 1, 0.0129, "read in ms"},
 		{of("own_lat", `"mean" : (?P<value>[\d.]+)`, "s", ""), fio, 1, 0.00025, "read in ns"},
 		{of("own_lat", `"mean": (?P<value>[\d.]+)`, "s", ""), `{"lat_us": {"mean": 250.0}}` + "\n", 1, 0.00025, "read in us"},
 		{of("own_bw", `"bw" : (?P<value>\d+)`, "MB/s", ""), fio, 1, 0, "bw is 123456 here, and bw_bytes is 126418944"},
 		{of("own_bw", `"bw" : (?P<value>\d+)`, "KiB/s", ""), fio, 1, 126418944, ""}, // 123456 × 1024
+		{of("own_p95", `95th percentile: +(?P<value>[\d.]+)`, "s", ""), "Latency (ms):\n         min:                   1.23\n         95th percentile:      12.08\n", 1, 0.01208, "read in ms"},
+		{of("own_time", `total time: +(?P<value>[\d.]+)`, "s", ""), "Latency (ms):\n    min:  1.23\ntotal time: 12.08\n", 1, 12.08, ""},
+		{of("own_util", `^(?P<value>\d+), `, "fraction", ""), "utilization.gpu [%], memory.used [MiB], power.draw [W]\n98, 40537, 350.5\n", 1, 0.98, "read in utilization.gpu [%]"},
 		// Uncertainties.
 		{of("throughput", `\((?P<value>[\d.]+)`, "img/s", ""), "(123.4 ± 5.6) kimg/s\n", 1, 123400, ""},
 		{of("throughput", `\$(?P<value>[\d.]+)`, "img/s", ""), "rate $123.4 \\pm 5.6$ kimg/s\n", 1, 123400, ""},
@@ -134,9 +174,16 @@ func TestWrittenTables(t *testing.T) {
 		{"gpus,img/s\n1,1.2 kimg/s\n2,2.3 kimg/s\n", rate, nil, "in another unit than the column"},
 		{"gpus,img/s\n1,Feb-01\n2,2300\n", rate, nil, "write a number in the column's unit"},
 		{"gpus,img/s\n1,100\n2,—\n", rate, nil, "t.csv:3: no figure in any of the mapped columns: delete the row"},
+		{"┌──────┬───────┐\n│ gpus │ img/s │\n├──────┼───────┤\n│ 1    │ 412   │\n│ 2    │ 800   │\n└──────┴───────┘\n", rate, []string{"throughput 412", "throughput 800"}, ""},
+		{"ResNet-50\ngpus,img/s\n1,412\n", rate, nil, "delete lines above the names of the columns"},
+		{"gpus,global_batch_size\n1,32\n2,64\n", []string{"workers=gpus", "throughput=global_batch_size"}, nil, "is a setting, judging by its name"},
+		{"gpus,ms/img\n1,10\n2,5.2\n", []string{"workers=gpus", "throughput=ms/img"}, nil, "the inverse of samples/s: add a column with 1 / ms/img"},
+		{"gpus,Throughput (KT/s)\n1,1.5\n2,2.9\n", []string{"workers=gpus", "tokens_per_second=Throughput (KT/s)"}, []string{"tokens_per_second 1500", "tokens_per_second 2900"}, ""},
+		{"gpus,time (hh:mm:ss)\n1,0.0417\n2,0.0208\n", []string{"workers=gpus", "train_seconds=time (hh:mm:ss)"}, nil, "spreadsheets store a part of a day"},
+		{"gpus,phase,img/s\n1,warmup,50\n1,train,100\n2,warmup,90\n2,train,190\n", rate, nil, "write --label phase=phase"},
 		{"gpus,time\n1,1h02m\n2,PT32M\n", time, []string{"train_seconds 3720", "train_seconds 1920"}, ""},
 		{"gpus,time\n1,90s\n2,0.75 min\n", time, []string{"train_seconds 90", "train_seconds 45"}, ""},
-		{"gpus,time\n1,62m\n2,32m\n", time, nil, "write a number in the column's unit"}, // minutes or months
+		{"gpus,time\n1,62m\n2,32m\n", time, nil, "for minutes write 62min"},
 		{"gpus,\"img/s, thousands\"\n1,1.0\n2,1.9\n", []string{"workers=gpus", "throughput=img/s, thousands"}, []string{"throughput 1000", "throughput 1900"}, ""},
 		{"gpus,img/s,top1 %\n1,100,0.76\n2,190,0.75\n", append(rate, "accuracy=top1 %"), nil, "write --map 'accuracy=top1 %:fraction', or --map 'accuracy=top1 %:%' if it is less than 1 %"},
 		{"gpus,epoch,img/s so far\n1,1,50\n1,2,80\n1,3,90\n", []string{"workers=gpus", "epoch=epoch", "throughput=img/s so far"}, nil, "is a running mean, judging by its name, and its rows are epochs"},

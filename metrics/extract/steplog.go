@@ -197,16 +197,33 @@ func (s *stepLog) add(name string, v Value, scale float64) {
 
 // number is like add, for a number in text form.
 func (s *stepLog) number(ln int, name, text string, scale float64) {
-	s.add(name, s.l.parse(ln, text), scale)
+	if !s.undefinedNumber(name, text) {
+		s.add(name, s.l.parse(ln, text), scale)
+	}
+}
+
+// undefinedNumber reports whether a program states nan or an infinite number, as of a step that seems to
+// take no time, and adds a note.
+func (s *stepLog) undefinedNumber(name, text string) bool {
+	if !undefinedText(text) {
+		return false
+	}
+	s.l.note("%s states a %s that is nan or infinite, which is left out", s.format.program, name)
+	return true
 }
 
 // undefinedLoss lists how programs write a loss that is not finite.
 var undefinedLoss = []string{"nan", "inf", "-inf", "+inf", "-nan", "infinity", "-infinity"}
 
+// undefinedText reports whether text is how programs write a number that is not finite.
+func undefinedText(text string) bool {
+	return slices.Contains(undefinedLoss, strings.ToLower(strings.TrimSpace(text)))
+}
+
 // lossOf adds the loss of the current step. The coordinate at is "step" or "epoch", and step is
 // its value.
 func (s *stepLog) lossOf(ln int, at string, step float64, text string) {
-	if slices.Contains(undefinedLoss, strings.ToLower(text)) {
+	if undefinedText(text) {
 		s.undefined, s.infinite = ln, append(s.infinite, ln)
 		return
 	}
@@ -216,7 +233,7 @@ func (s *stepLog) lossOf(ln int, at string, step float64, text string) {
 
 // evaluationOf adds the loss of an evaluation. It adds the loss once if several ranks print it.
 func (s *stepLog) evaluationOf(ln int, at string, step float64, text string) {
-	if slices.Contains(undefinedLoss, strings.ToLower(text)) {
+	if undefinedText(text) {
 		s.l.note("the evaluation in line %d has no finite loss", ln)
 		return
 	}

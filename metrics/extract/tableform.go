@@ -76,6 +76,8 @@ func cellHint(text string) string {
 		return "; write a number, or leave the cell empty"
 	case m[1] == "" && strings.TrimSpace(m[3]) == "":
 		return ""
+	case strings.TrimSpace(m[3]) == "m":
+		return ": m may be minutes or metres; for minutes write " + m[2] + "min"
 	case cellRange.MatchString(text):
 		return ": it is a range; write one number, or leave the cell empty"
 	}

@@ -4,9 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/scalebench/scalebench/metrics/number"
 )
 
 // tfCNNBenchmarks reads the output of tf_cnn_benchmarks of tensorflow/benchmarks. Every worker
@@ -24,6 +27,7 @@ var (
 	tfcnnModel  = regexp.MustCompile(`^Model:\s+(\S+)\s*$`)
 	tfcnnMode   = regexp.MustCompile(`^Mode:\s+(?:BenchmarkMode\.)?(\S+)\s*$`)
 	tfcnnTotal  = regexp.MustCompile(`^total images/sec: (\d+\.\d\d)\s*$`)
+	tfcnnMean   = regexp.MustCompile(`^\d+\s+images/sec: (\d+\.\d) \+/- `)
 	tfcnnGlobal = regexp.MustCompile(`^Batch size:\s+(\d+)(?:\.0)? global\s*$`)
 	tfcnnDevice = regexp.MustCompile(`^\s+(\d+)(?:\.0)? per device\s*$`)
 	tfcnnRule   = regexp.MustCompile(`^-{60,}\s*$`)
@@ -31,9 +35,10 @@ var (
 
 func readTFCNN(l *log, r io.Reader) {
 	var totals []Value
-	global, ruled := 0, true
+	global, ruled, mean := 0, true, Value{}
 	l.rules(r,
 		rule{tfcnnTotal, func(ln line, m []string) { totals, ruled = append(totals, l.parse(ln.number, m[1])), false }},
+		rule{tfcnnMean, func(ln line, m []string) { mean = l.parse(ln.number, m[1]) }},
 		rule{tfcnnModel, func(_ line, m []string) { l.label("workload.model", m[1]) }},
 		rule{tfcnnMode, func(ln line, m []string) {
 			if !strings.HasPrefix(strings.ToLower(m[1]), "train") {
@@ -54,6 +59,12 @@ func readTFCNN(l *log, r io.Reader) {
 		rule{tfcnnRule, func(line, []string) { ruled = true }})
 	if totals == nil {
 		return
+	}
+	if workers := max(l.res.Workers, l.o.Workers); mean.Line > 0 && workers > 0 {
+		of := math.Round(totals[0].Number / mean.Number) // the workers that run in step
+		if of < 1 || of > float64(workers) || !within(totals[0].Number, of*mean.Number, 1.25) {
+			l.fail(totals[0].Line, "a total of %g images/s of %s, and their lines state %g: one of the two is damaged, or --workers is wrong", totals[0].Number, number.Count(workers, "worker"), mean.Number)
+		}
 	}
 	if !ruled {
 		l.note("the dashed line below the last total is missing: the log may be cut off")

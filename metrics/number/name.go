@@ -25,7 +25,7 @@ var totals = strings.Fields("total aggregate aggregated global overall cluster c
 
 // multiplied matches a factor: "k" and "x1000" in brackets, and "x1000" elsewhere.
 var (
-	multiplied = regexp.MustCompile(`, ?(?:in )?((?i:thousands?|millions?|billions?))$|[(\[{] ?(?:in )?(?:[x×*] ?)?([kKMG]|(?i:thousands?|millions?|billions?|tsd|mio|mrd)|1[, ]?000(?:[, ]?000)*|1[eE][369]|10\^?[369³⁶⁹]) ?[)\]}]|(?:^|[ _])in ((?i:thousands?|millions?|billions?))(?:[ _]|$)|(?:^|[ _])[x×*] ?(1[, ]?000(?:[, ]?000)*|1[eE][369]|10\^?[369³⁶⁹])(?:[ _]|$)`)
+	multiplied = regexp.MustCompile(`, ?(?:in )?((?i:thousands?|millions?|billions?))$|[(\[{] ?(?:in )?(?:[x×*] ?)?([kKMGB]|(?i:thousands?|millions?|billions?|tsd|mio|mrd)|1[, ]?000(?:[, ]?000)*|1[eE][369]|10\^?[369³⁶⁹]) ?[)\]}]|(?:^|[ _])in ((?i:thousands?|millions?|billions?))(?:[ _]|$)|(?:^|[ _])[x×*] ?(1[, ]?000(?:[, ]?000)*|1[eE][369]|10\^?[369³⁶⁹])(?:[ _]|$)`)
 	brackets   = regexp.MustCompile(`[(\[{]([^()\[\]{}]*)[)\]}]`)
 )
 
@@ -135,6 +135,8 @@ func factored(name string) (rest string, factor float64) {
 	}
 	text := strings.NewReplacer(",", "", " ", "", "^", "", "³", "3", "⁶", "6", "⁹", "9").Replace(name[at[0]:at[1]])
 	switch power, is := strings.CutPrefix(text, "10"); {
+	case text == "B":
+		factor = 1e9
 	case Prefix(text) > 0:
 		factor = Prefix(text)
 	case is && len(power) == 1 && power != "0":
@@ -148,7 +150,7 @@ func factored(name string) (rest string, factor float64) {
 var (
 	bracket = regexp.MustCompile(`[\[(]\s*([^\[\]()]{1,24}?)\s*[\])]\s*[=:]?\s*$`)
 	// ofList matches a unit before a list of fields, as in "lat (usec): min=82, avg=304.8".
-	ofList = regexp.MustCompile(`[(\[]\s*([^()\[\]]{1,16}?)\s*[)\]]\s*:\s*(?:[\pL\d_.%]+\s*=\s*[^=,;]*[,;]\s*)*[\pL\d_.%]+\s*=\s*$`)
+	ofList = regexp.MustCompile(`[(\[]\s*([^()\[\]]{1,16}?)\s*[)\]]\s*:\s*(?:[\pL\d_.%]+\s*=\s*[^=,;\s]*[,;\s]\s*)*[\pL\d_.%]+\s*=\s*$`)
 	key    = regexp.MustCompile(`([A-Za-zµμ%][A-Za-zµμ%0-9_./ -]*?)["']?\s*[=:]\s*["']?$`)
 	spaced = regexp.MustCompile(`(?:^|[\s,;|{])([A-Za-zµμ%]+_[A-Za-zµμ%0-9_./]*)\s+$`)
 	size   = regexp.MustCompile(`(?i)[_ (\[]([kmgt])(i?)b[)\]]?["']?\s*[=:]?\s*$`)

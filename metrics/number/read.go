@@ -36,11 +36,12 @@ var (
 	// 2w, 1.5 weeks
 	weeks = regexp.MustCompile(`^((\d+(?:\.\d+)?)(?:w| ?wks?| ?weeks?))(?:[^\d\pL_/]|$)`)
 	// PT1H2M3S, P1DT2H, PT90.5S: durations of ISO 8601
-	iso    = regexp.MustCompile(`^P(?:(\d+)W)?(?:(\d+)D)?(?:T(?:(\d+(?:\.\d+)?)H)?(?:(\d+(?:\.\d+)?)M)?(?:(\d+(?:\.\d+)?)S)?)?`)
-	after  = regexp.MustCompile(`^[ \t]{0,2}[\[(]?[ \t]?((?:[kKMGTPB] )?(?:%|/ ?[A-Za-zµμ]+|[A-Za-zµμ]+)(?:(?: ?/ ?| per )[A-Za-zµμ]+){0,2})`)
-	keyed  = regexp.MustCompile(`^\s*[=:]\s*[-+]?\.?\d`)
-	next   = regexp.MustCompile(`^\s+[-+]?\.?\d`)
-	wordly = regexp.MustCompile(`[A-Za-zµμ0-9_]$`)
+	iso     = regexp.MustCompile(`^P(?:(\d+)W)?(?:(\d+)D)?(?:T(?:(\d+(?:\.\d+)?)H)?(?:(\d+(?:\.\d+)?)M)?(?:(\d+(?:\.\d+)?)S)?)?`)
+	after   = regexp.MustCompile(`^[ \t]{0,2}[\[(]?[ \t]?((?:[kKMGTPB] )?(?:%|/ ?[A-Za-zµμ]+|[A-Za-zµμ]+)(?:(?: ?/ ?| per )[A-Za-zµμ]+){0,2})`)
+	keyed   = regexp.MustCompile(`^\s*[=:]\s*[-+]?\.?\d`)
+	next    = regexp.MustCompile(`^\s+[-+]?\.?\d`)
+	wordly  = regexp.MustCompile(`[A-Za-zµμ0-9_]$`)
+	perTime = regexp.MustCompile(`^ ?/ ?[fpnuµm]?s\b`)
 	// more matches a denominator that no unit has, such as "/tile"
 	more = regexp.MustCompile(`^ ?(?:/|per )[ ]?\pL`)
 )
@@ -133,7 +134,7 @@ func (r *Reading) unit(rest string) {
 		if wordFollows(following) { // 5s_total
 			break
 		}
-		if u.Base != "" && u.Base != "s" && more.MatchString(following) { // img/epoch
+		if u.Base == "s" && perTime.MatchString(following) || u.Base != "" && u.Base != "s" && more.MatchString(following) { // days/ns, img/epoch
 			r.Attached = true
 			break
 		}

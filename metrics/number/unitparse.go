@@ -265,6 +265,9 @@ func countable(word string, inName bool) numerator {
 	if in, known := inNames[word]; known && inName {
 		return numerator{base: in, scale: 1}
 	}
+	if p := Prefix(word[:min(1, len(word))]); inName && p > 0 && len(word) == 2 && word[1] == 'T' {
+		return numerator{base: "tokens", scale: p} // KT/s
+	}
 	w := counted(word)
 	if inName && (w.base == "J" || w.base == "W") {
 		w = wordUnit{}
