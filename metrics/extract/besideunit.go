@@ -12,11 +12,11 @@ import (
 
 var (
 	fieldOf  = regexp.MustCompile(`["']?([\pL_][\w./-]*)["']?\s*[=:]\s*("[^"]*"|'[^']*'|[^\s,;{}"']+)`)
-	keyOf    = regexp.MustCompile(`([\pL_][\w./-]*)["']?\s*[=:]?\s*["']?$`)
+	keyOf    = regexp.MustCompile(`([\pL_][\w./-]*)["']?\s*[=:]?\s*(?:\[[^\[\]{}]*)?["']?$`)
 	unitName = regexp.MustCompile(`(?i)^(.*?)[_.-]?units?$`)
 	inner    = regexp.MustCompile(`\{[^{}]*\}`)
 	unitsOfs = regexp.MustCompile(`(?i)units?["']?\s*[=:]\s*(\{[^{}]*\})`)
-	aValue   = regexp.MustCompile(`(?i)^(?:value|val|result|measurement|reading|mean|median|avg|average|min|max)$`)
+	aValue   = regexp.MustCompile(`(?i)^(?:value|val|result|measurement|reading|mean|median|avg|average|min|max|p\d+|\d+th|samples|values)$`)
 	// member matches a line of a JSON object that is written over several lines.
 	member = regexp.MustCompile(`^\s*"[^"]*"\s*:\s*[^{\[]*$`)
 )

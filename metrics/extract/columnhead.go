@@ -21,11 +21,13 @@ type columnHead struct {
 var (
 	// sectionHead matches "Latency (ms):", whose unit holds for the lines below that are indented more.
 	sectionHead = regexp.MustCompile(`^([ \t]*)\pL[\pL ]* [(\[]([\pLµ/%]+)[)\]]:\s*$`)
-	unitLine    = regexp.MustCompile(`(?i)^[^\pL]*(?:all )?units?[^\pL:=]*[:=]\s*([\pLµ%/_ ]+)$`)
-	timesIn     = regexp.MustCompile(`(?i)\b(?:times?|durations?|latenc(?:y|ies)) (?:are )?(?:given )?in (m?s|[uµn]s|min|(?:milli|micro|nano)?sec(?:ond)?s?)\b`)
-	someDigit   = regexp.MustCompile(`\d`)
-	withUnit    = regexp.MustCompile(`(?i)[(\[][^()\[\]]{1,12}[)\]]|[a-z]/s(?:ec)?\b|flops?\b`)
-	numeric     = regexp.MustCompile(`^[-+]?\.?\d`)
+	unitLine    = regexp.MustCompile(`(?i)^[^\pL]*(?:(?:all )?units?[^\pL:=]*[:=]|all (?:times|durations|latencies|rates|values) (?:are )?(?:given )?in)\s*([\pLµ%/_ ]+)$`)
+	// inThousandsOf matches "Throughput in thousands of tokens per second".
+	inThousandsOf = regexp.MustCompile(`(?i)^[^\d=:]*\bin (thousands|millions|billions) of ([\pL/ ]+?)[.:]?\s*$`)
+	timesIn       = regexp.MustCompile(`(?i)\b(?:times?|durations?|latenc(?:y|ies)) (?:are )?(?:given )?in (m?s|[uµn]s|min|(?:milli|micro|nano)?sec(?:ond)?s?)\b`)
+	someDigit     = regexp.MustCompile(`\d`)
+	withUnit      = regexp.MustCompile(`(?i)[(\[][^()\[\]]{1,12}[)\]]|[a-z]/s(?:ec)?\b|flops?\b`)
+	numeric       = regexp.MustCompile(`^[-+]?\.?\d`)
 	// splits separate columns.
 	splits = []*regexp.Regexp{regexp.MustCompile(`\s*[|]\s*`), regexp.MustCompile(`\s*[,;]\s*`), regexp.MustCompile(`\s+`), regexp.MustCompile(`\s{2,}`)}
 )
@@ -42,6 +44,9 @@ func (h *columnHead) see(text string) {
 		h.section, h.indent = m[2], len(m[1])
 	} else if h.section != "" && indentOf(text) <= h.indent {
 		h.section = ""
+	}
+	if m := inThousandsOf.FindStringSubmatch(text); m != nil {
+		h.stated = m[1] + " " + m[2]
 	}
 	if m := unitLine.FindStringSubmatch(text); m != nil {
 		h.stated = strings.TrimSpace(m[1])

@@ -111,6 +111,23 @@ func (t *table) allDevices(ours string, c Column) error {
 	return nil
 }
 
+// minimum matches the part of a name that may mean minutes or the smallest value.
+var minimum = regexp.MustCompile(`(?i)(^|[^a-z])min($|[^a-z])`)
+
+// smallest returns an error if min in a column's name may not mean minutes, because another column has
+// the same name with max.
+func (t *table) smallest(ours string, c Column) error {
+	if tableUnits[ours] != "s" || c.Unit != "" || !minimum.MatchString(c.Name) {
+		return nil
+	}
+	for other := range t.at {
+		if strings.EqualFold(other, minimum.ReplaceAllString(c.Name, "${1}max$2")) {
+			return fmt.Errorf("column %s has the smallest times, since there is a column %s: map another one; or write %s or %s", clip(c.Name), clip(other), mapping(ours, c.Name, "s"), mapping(ours, c.Name, "min"))
+		}
+	}
+	return nil
+}
+
 // twice returns an error if a column is mapped to a figure and to something else. One column may be
 // both the offered rate and the measured one: many tables of loads have no other.
 func twice(ours string, c Column, columns map[string]Column) error {
@@ -142,7 +159,7 @@ func (t *table) mapped(columns map[string]Column) {
 		}
 		r, err := l.reading(ours, c)
 		if err == nil {
-			err = cmp.Or(t.counted(ours, r, columns), t.allDevices(ours, c), twice(ours, c, columns))
+			err = cmp.Or(t.counted(ours, r, columns), t.allDevices(ours, c), t.smallest(ours, c), twice(ours, c, columns))
 		}
 		if err != nil {
 			problems = append(problems, l.errorAt(0, "%w", err))

@@ -35,6 +35,9 @@ var (
 	meanBefore = regexp.MustCompile(`(?i)\b(` + overRanks + `)[^\pL\d,;|]*$`)
 	phraseOf   = regexp.MustCompile(`[\pL%/()\[\] ._-]*[=:]?\s*["']?$`)
 	totalOf    = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:total|aggregated?|global|overall|cluster|all (?:gpus|devices|ranks|workers))(?:[^a-z]|$)`)
+	totalNext  = regexp.MustCompile(`(?i)^ ?(?:total|overall|global|aggregated?)(?:[),;|]|\s*$)`)
+	// gpu_throughput, throughput_gpu and "worker throughput" may be of one device or of all.
+	scopedName = regexp.MustCompile(`(?i)(?:^|[^\pL\d ]|[^\d] )((?:gpu|device|rank|worker|card|chip)[ _-](?:throughput|speed|rate|perf|performance|img|imgs|images?|samples?|tok|toks|tokens?)|(?:throughput|speed|rate|perf)[ _-](?:gpu|device|rank|worker|card|chip))(?:[^\pL\d][^\d,;|]*)?$`)
 	onSeveral  = regexp.MustCompile(`(?i) on \d+ (?:gpu|device|rank|worker|process)[a-z()]*\s*[=:]?\s*$`)
 	// 100 iters in 25 s, and 10 steps took 2.5 s
 	countIn = regexp.MustCompile(`(?i)^ ?[a-z]+ (?:in|took|over) [\d.]+ ?(?:m?s|secs?|seconds?|mins?|minutes?|h|hours?)\b`)
@@ -73,7 +76,7 @@ func ofSeveral(before string) bool {
 }
 
 // overRanks matches words for a mean of several ranks.
-const overRanks = `(?:avg|mean|average)d? (?:of|over|across) (?:all )?(?:\d+ )?(?:gpu|device|rank|worker|processe?)s?`
+const overRanks = `(?:avg|mean|average)d? (?:[a-z]+ ){0,2}(?:of|over|across) (?:all )?(?:\d+ )?(?:gpu|device|rank|worker|processe?)s?`
 
 // submatch returns the first group of an expression; "" without a match.
 func submatch(re *regexp.Regexp, text string) string {
@@ -119,6 +122,8 @@ func (w *numberAt) described() {
 	many := cmp.Or(manyOf(key, perSeveral), manyOf(rest, perSeveral))
 	if c.ofStep() {
 		many = cmp.Or(many, manyOf(rest, forSeveral))
+	} else if i := strings.LastIndexAny(key, "(["); i >= 0 && c.declared.IsRate() { // (1000 tokens/s): 12
+		many = cmp.Or(many, manyOf(key[i:], forSeveral))
 	}
 	switch m := bound.FindStringSubmatch(before); {
 	case what != "":
@@ -193,6 +198,8 @@ var (
 	// moreNumbers matches further numbers of a list, and what stands in brackets after a number.
 	moreNumbers = regexp.MustCompile(`^(?:(?: ?/ ?[-+]?\d[\d.]*)*(?: ?/ ?)|(?: ?, ?[-+]?\d[\d.]*)+(?: ?, ?))([-+]?\d[\d.]*.*)$`)
 	bracketed   = regexp.MustCompile(`^\s*(?:\[[^\]]*\]|\([^)]*\d[^)]*\))\s*([a-zA-Zµ%][a-zA-Zµ/ ]*)`)
+	// unitBehind matches the unit in "250, in ms"
+	unitBehind  = regexp.MustCompile(`^(?:, in |[_-])([A-Za-zµ]+)(?:[^\pL]|$)`)
 	inThousands = regexp.MustCompile(`(?i)^\s*[\[(]?(?:in )?(?:thousands?|millions?|billions?|tsd|mio|mln|mn|bn|mrd|lakhs?|crores?)(?:[^a-z]|$)|^ ?[千万億亿]`)
 	ofOneDevice = regexp.MustCompile(`(?i)(?:^|[^\pL\d])((?:single|one|1|each|each of \d+|this)[-_ ]?(?:gpu|device|rank|worker|card|process)s?|local|my)(?:[^\pL][^,;|]*)?$`)
 	timesDevice = regexp.MustCompile(`(?i)^[^,;|\d]{0,20}[x×*] ?\d+ ?(?:gpu|device|rank|worker|card|process|=)`)
@@ -208,7 +215,7 @@ func (w *numberAt) sharedUnit() {
 	if inThousands.MatchString(rest) {
 		fail("%s is in thousands or more by the text after it; let a group (?P<unit>…) match the unit", w.Number)
 	}
-	text := ""
+	text := submatch(unitBehind, rest)
 	if m := moreNumbers.FindStringSubmatch(rest); m != nil {
 		if last, ok := number.Read(m[1]); ok && !last.Clock {
 			text = last.Unit
@@ -240,6 +247,9 @@ func (w *numberAt) scope() {
 	if _, after, found := strings.Cut(rest, w.Unit); found && w.Unit != "" {
 		rest = strings.TrimLeft(after, ")]")
 	}
+	if w.Parsed.Per == "" && totalNext.MatchString(rest) { // 150 img/s/gpu (1200 img/s total)
+		return
+	}
 	if m := perScope.FindStringSubmatch(rest); m != nil {
 		said = m[1]
 	} else if m := lastPer.FindStringSubmatch(w.Unit); m != nil && !w.Known {
@@ -254,7 +264,7 @@ func (w *numberAt) scope() {
 	if said != "" && number.Kind(said) == "" && number.TimeUnit(said) == 0 && !ofLog[strings.ToLower(said)] {
 		fail("the log has %s per %q, and it is unclear how many there are: let the program print the rate of all, or end the expression with the text after the number", c.Name, said)
 	}
-	if w.l.o.Workers == 1 {
+	if w.l.o.Workers == 1 || totalOf.MatchString(keyBefore.FindString(before)) {
 		return
 	}
 	for _, one := range []*regexp.Regexp{perPower, onOne} {
@@ -284,6 +294,9 @@ var shortRate = regexp.MustCompile(`(?i)(?:^|[^\pL])(?:tps|wps|ips)(?:[^\pL]|$)`
 func (w *numberAt) unclearScope() {
 	if !w.c.ofAll() || w.c.ofRun || w.l.o.Workers == 1 {
 		return
+	}
+	if name := submatch(scopedName, w.before()); name != "" {
+		fail("it is unclear whether %s in %q is of one device or of all: set of = \"rank\" or of = \"run\"", name, w.shown())
 	}
 	for _, text := range []string{w.Unit, keyBefore.FindString(w.before())} {
 		if shortRate.MatchString(text) && !totalOf.MatchString(text) {

@@ -375,6 +375,7 @@ func (l *log) bitsOrBytes(c *compiled, u number.Unit, name string, x float64) fl
 // "time_ms=12".
 func (l *log) byName(c *compiled, x float64, own number.Unit, name string) float64 {
 	d := c.declared
+	own = c.timeOf(own)
 	switch {
 	case own.Base == d.Base && !alike(own, d):
 		l.note("%s is read in %s, the unit in its name in the log, not in %s", c.Name, name, c.Unit)

@@ -122,6 +122,24 @@ func TestSeriesAndSurroundings(t *testing.T) {
 		{of("own_p95", `95th percentile: +(?P<value>[\d.]+)`, "s", ""), "Latency (ms):\n         min:                   1.23\n         95th percentile:      12.08\n", 1, 0.01208, "read in ms"},
 		{of("own_time", `total time: +(?P<value>[\d.]+)`, "s", ""), "Latency (ms):\n    min:  1.23\ntotal time: 12.08\n", 1, 12.08, ""},
 		{of("own_util", `^(?P<value>\d+), `, "fraction", ""), "utilization.gpu [%], memory.used [MiB], power.draw [W]\n98, 40537, 350.5\n", 1, 0.98, "read in utilization.gpu [%]"},
+		// Units in names that have no separators, in an array's object, after a comma, and above all lines.
+		{of("own_lat", `"latencyMs": (?P<value>[\d.]+)`, "s", ""), `{"latencyMs": 12.5}` + "\n", 1, 0.0125, "read in Ms"},
+		{of("own_lat", `"latencyMin": (?P<value>[\d.]+)`, "ms", ""), `{"latencyMin": 1.5, "latencyMax": 2}` + "\n", 1, 0.0015, ""},
+		{of("own_bw", `"throughputMBps": (?P<value>[\d.]+)`, "GB/s", ""), `{"throughputMBps": 1200}` + "\n", 1, 1.2e9, "read in MBps"},
+		{of("own_mem", `"maxMemoryMB": (?P<value>[\d.]+)`, "GiB", ""), `{"maxMemoryMB": 1200}` + "\n", 1, 1.2e9, "read in MB"},
+		{of("own_step", `"samples": \[(?P<value>\d+)`, "s", ""), `{"name": "step", "unit": "ms", "samples": [250, 251]}` + "\n", 1, 0.25, ""},
+		{of("own_step", `dur=(?P<value>[\d.]+)`, "s", ""), "step=1 dur=250, in ms\n", 1, 0.25, ""},
+		{of("own_step", `dur=(?P<value>[\d.]+)`, "s", ""), "all times in ms\nstep=1 dur=250\n", 1, 0.25, "read in ms"},
+		{of("tokens_per_second", `GPUs: (?P<value>[\d.]+)`, "tokens/s", ""), "Throughput in thousands of tokens per second\n8 GPUs: 12.5\n", 1, 12500, "read in thousands tokens per second"},
+		{of("throughput", `sgs: (?P<value>[\d.]+)`, "samples/s", ""), "effective_sgs: 10.5\n", 8, 0, "for each device"},
+		{of("tokens_per_second", `: (?P<value>[\d.]+)$`, "tokens/s", ""), "tokens/s (x1000): 12\n", 1, 12000, "read in tokens/s (x1000)"},
+		{of("tokens_per_second", `: (?P<value>[\d.]+)$`, "tokens/s", ""), "throughput (1000 tokens/s): 12\n", 1, 0, "is for 1000 tokens"},
+		{of("throughput", `(?P<value>\d+) img`, "img/s", ""), "gpu_throughput=150 img/s\n", 8, 0, "unclear whether gpu_throughput"},
+		{of("throughput", `(?P<value>\d+) img`, "img/s", ""), "worker throughput 150 img/s\n", 8, 0, "of one device or of all"},
+		{of("throughput", `(?P<value>\d+) img`, "img/s", ""), "8 GPU throughput: 1200 img/s\n", 8, 1200, ""},
+		{of("throughput", `global: (?P<value>\d+)`, "img/s", ""), "local: 150 img/s global: 1200 img/s\n", 8, 1200, ""},
+		{of("throughput", `local: (?P<value>\d+)`, "img/s", ""), "local: 150 img/s global: 1200 img/s\n", 8, 0, "for each device (local)"},
+		{of("throughput", `: (?P<value>\d+)`, "img/s", ""), "mean throughput over 8 GPUs: 150 img/s\n", 8, 0, "for each device"},
 		// Uncertainties.
 		{of("throughput", `\((?P<value>[\d.]+)`, "img/s", ""), "(123.4 ± 5.6) kimg/s\n", 1, 123400, ""},
 		{of("throughput", `\$(?P<value>[\d.]+)`, "img/s", ""), "rate $123.4 \\pm 5.6$ kimg/s\n", 1, 123400, ""},
@@ -156,6 +174,38 @@ func TestSeriesAndSurroundings(t *testing.T) {
 	}
 }
 
+// A number is in the unit that its name states, wherever in the name it is: 250 ms.
+func TestUnitsInNames(t *testing.T) {
+	names := []string{"ms_per_step=", "ms/step: ", "latency-ms: ", "latency.ms=", "step_time(ms)=", "step_time[ms]=", "step_time <ms> ", "step time, ms: ", "step time in ms: ",
+		"Step Time (milliseconds) ", "step_time_milliseconds ", "stepTimeMs=", "STEP_TIME_MS=", "step-time-ms ", "msPerStep: ", "time (in milliseconds): ", "ms: ", "step_time/ms ",
+		"step time (ms/it): ", "step time/ms = ", `<step_time unit="ms">`, "data 0.1 s, step_ms: ", "loss 2; ms: "}
+	for _, name := range names {
+		e, err := Patterns([]Pattern{{Name: "step_seconds", Pattern: `(?P<value>250)`, Unit: "s"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r, err := e.Extract(strings.NewReader(name+"250\n"), Options{}); err != nil || firstValue(r) != 0.25 || !strings.Contains(strings.Join(r.Notes, " "), "the unit in its name") {
+			t.Errorf("%q: %g, %v, %v", name, firstValue(r), r.Notes, err)
+		}
+	}
+	for _, name := range []string{"data 12 ms, step: ", "data 12 ms step: ", "it took us ", "rooms: ", "12 ms; step: "} { // the number is in s
+		e, _ := Patterns([]Pattern{{Name: "step_seconds", Pattern: `(?P<value>250)`, Unit: "s"}})
+		if r, err := e.Extract(strings.NewReader(name+"250\n"), Options{}); err != nil || firstValue(r) != 250 || r.Notes != nil {
+			t.Errorf("%q: %g, %v, %v", name, firstValue(r), r.Notes, err)
+		}
+	}
+}
+
+// firstValue returns the value of the first figure; 0 without one.
+func firstValue(c Content) float64 {
+	for f := range c.Findings() {
+		if f.Event.Figure != nil {
+			return f.Event.Figure.Value
+		}
+	}
+	return 0
+}
+
 // Tables as people write them: units in a second line or in cells, merged headers, other markup.
 func TestWrittenTables(t *testing.T) {
 	rate := []string{"workers=gpus", "throughput=img/s"}
@@ -181,6 +231,11 @@ func TestWrittenTables(t *testing.T) {
 		{"gpus,Throughput (KT/s)\n1,1.5\n2,2.9\n", []string{"workers=gpus", "tokens_per_second=Throughput (KT/s)"}, []string{"tokens_per_second 1500", "tokens_per_second 2900"}, ""},
 		{"gpus,time (hh:mm:ss)\n1,0.0417\n2,0.0208\n", []string{"workers=gpus", "train_seconds=time (hh:mm:ss)"}, nil, "spreadsheets store a part of a day"},
 		{"gpus,phase,img/s\n1,warmup,50\n1,train,100\n2,warmup,90\n2,train,190\n", rate, nil, "write --label phase=phase"},
+		{"gpus,time_min,time_max\n1,90,100\n2,48,52\n", []string{"workers=gpus", "train_seconds=time_min"}, nil, "has the smallest times, since there is a column \"time_max\""},
+		{"gpus,time_min\n1,90\n2,48\n", []string{"workers=gpus", "train_seconds=time_min"}, []string{"train_seconds 5400", "train_seconds 2880"}, ""},
+		{"gpus,timeMs\n1,90\n2,48\n", []string{"workers=gpus", "step_seconds=timeMs"}, []string{"step_seconds 0.09", "step_seconds 0.048"}, ""},
+		{"gpus,Время (мин)\n1,60\n2,31\n", []string{"workers=gpus", "train_seconds=Время (мин)"}, []string{"train_seconds 3600", "train_seconds 1860"}, ""},
+		{"gpus,Mtokens\n1,100\n2,190\n", []string{"workers=gpus", "tokens_per_second=Mtokens"}, nil, "is a number of things"},
 		{"gpus,time\n1,1h02m\n2,PT32M\n", time, []string{"train_seconds 3720", "train_seconds 1920"}, ""},
 		{"gpus,time\n1,90s\n2,0.75 min\n", time, []string{"train_seconds 90", "train_seconds 45"}, ""},
 		{"gpus,time\n1,62m\n2,32m\n", time, nil, "for minutes write 62min"},

@@ -118,7 +118,7 @@ var rateWord = regexp.MustCompile(`(?i)rate|speed|throughput|perf|/|per|ips|fps`
 // "num_tokens".
 func IsCount(name string) bool {
 	list := Words(name)
-	return len(list) > 0 && !rateWord.MatchString(name) && slices.Contains([]string{"samples", "tokens", "requests"}, Kind(list[len(list)-1]))
+	return len(list) > 0 && !rateWord.MatchString(name) && slices.Contains([]string{"samples", "tokens", "requests"}, counted(list[len(list)-1]).base)
 }
 
 // factored removes a factor such as "(k)" or "x1000" from the name of a column, and returns it; 1
@@ -154,7 +154,13 @@ var (
 	key    = regexp.MustCompile(`([A-Za-zµμ%][A-Za-zµμ%0-9_./ -]*?)["']?\s*[=:]\s*["']?$`)
 	spaced = regexp.MustCompile(`(?:^|[\s,;|{])([A-Za-zµμ%]+_[A-Za-zµμ%0-9_./]*)\s+$`)
 	size   = regexp.MustCompile(`(?i)[_ (\[]([kmgt])(i?)b[)\]]?["']?\s*[=:]?\s*$`)
-	phrase = regexp.MustCompile(`[\pL%/()\[\] ._-]*[=:]?\s*["']?$`)
+	phrase = regexp.MustCompile(`(?:[\pL%/()\[\] ._-]|[(\[][^()\[\]]*[)\]])*[=:]?\s*["']?$`)
+	// lastWords matches the name before a number: the text after the last digit, ; or |, or the unit of the
+	// previous number, without the clauses before the last comma.
+	lastWords = regexp.MustCompile(`(?:^|[;|,\t]|\d[)\]]?(?: ?[\pLµ%/]+)?)([^\d;|,\t]*)$`)
+	// timeWord matches a unit of time that is no other word, in a name. It is between other marks than
+	// blanks, or the last word, or has no other meaning.
+	timeWord = regexp.MustCompile(`(?:^|[^\pL])(ms|msecs?|millis(?:ec)?|milliseconds?|usecs?|microseconds?|nsecs?|nanoseconds?|minutes|hours)(?:[^\pL]|$)|(?:^|[_.(\[/<"-])([uµn]s)(?:[^\pL]|$)`)
 )
 
 // KeyUnit returns the unit in the name before a number that is wanted in a unit, whose base may be "": time_ms=,
@@ -179,6 +185,12 @@ func KeyUnit(before string, want Unit) (u Unit, text string, ok bool) {
 	if list := ParseName(name).Units; len(list) > 0 && (len(list) == 1 || list[0].Inverse) && list[0].Base == want.Base && want.IsRate() && want.Base != "steps/s" {
 		return list[0], name, true
 	}
+	if m := lastWords.FindStringSubmatch(before); !ok && m != nil && (want.Base == "s" || want.Inverse) {
+		if m := timeWord.FindStringSubmatch(camelUnit.ReplaceAllStringFunc(camelFirst.ReplaceAllString(m[1], "${1}_$2"), strings.ToLower)); m != nil {
+			u, ok := ParseUnit(m[1] + m[2])
+			return u, m[1] + m[2], ok
+		}
+	}
 	return u, text, ok
 }
 
@@ -195,7 +207,7 @@ func nameUnit(before string) (u Unit, text string, ok bool) {
 	if m == nil {
 		return u, "", false
 	}
-	name, words := strings.TrimSpace(m[1]), Words(m[1])
+	name, words := camelUnit.ReplaceAllString(strings.TrimSpace(m[1]), "${1}_$2"), Words(m[1])
 	for _, u := range ParseName(name).Units {
 		if u.IsRate() || len(words) > 1 && !ambiguous(words[len(words)-1], u) {
 			return u, unitIn(name, u), true

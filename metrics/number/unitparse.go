@@ -14,11 +14,13 @@ import (
 //	time [/ [prefix] quantity]
 
 var (
-	joinedPer = regexp.MustCompile(`([a-z])Per([A-Z])`)
-	lowerPer  = regexp.MustCompile(`(?i)([a-z])per(sec|secs|second|min|minute|hour|step|iter|gpu|device|node|worker|rank)s?\b`)
-	perPower  = regexp.MustCompile(`([\p{L}µ]+) ?(?:⁻¹|\^\{?-1\}?)`)
-	wordOrDiv = regexp.MustCompile(`[\p{L}µ]+|%|/`)
-	unitText  = regexp.MustCompile(`^[\p{L}µ%/\s_-]+$`)
+	joinedPer  = regexp.MustCompile(`([a-z])Per([A-Z])`)
+	lowerPer   = regexp.MustCompile(`(?i)([a-z])per(sec|secs|second|min|minute|hour|step|iter|gpu|device|node|worker|rank)s?\b`)
+	perPower   = regexp.MustCompile(`([\p{L}µ]+) ?(?:⁻¹|\^\{?-1\}?)`)
+	camelUnit  = regexp.MustCompile(`([a-z\d])(Ns|Us|Ms|Nanos(?:econds)?|Micros(?:econds)?|Millis(?:econds)?|Secs?|Seconds?|Minutes|Hours?|Bytes|[KMGT]i?B(?:ps)?|[KMGT]bps)\b`)
+	camelFirst = regexp.MustCompile(`(^|[^\pL])(ms|us|ns)(?:Per|[A-Z])`)
+	wordOrDiv  = regexp.MustCompile(`[\p{L}µ]+|%|/`)
+	unitText   = regexp.MustCompile(`^[\p{L}µ%/\s_-]+$`)
 )
 
 // Words returns the words and division signs of a unit or a name. "img_per_sec" gives
@@ -27,6 +29,7 @@ func Words(text string) []string {
 	text = perPower.ReplaceAllString(text, "/$1") // img s⁻¹
 	text = joinedPer.ReplaceAllString(text, "$1 per $2")
 	text = lowerPer.ReplaceAllString(text, "$1 per $2")
+	text = camelUnit.ReplaceAllString(text, "${1}_$2")
 	var list []string
 	for _, word := range wordOrDiv.FindAllString(text, -1) {
 		by, short := initials[strings.ToLower(word)]

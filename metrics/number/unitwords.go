@@ -16,6 +16,7 @@ var (
 		"h": 3600, "hr": 3600, "hrs": 3600, "hour": 3600, "hours": 3600,
 		"d": 86400, "day": 86400, "days": 86400,
 		"sekunde": 1, "sekunden": 1, "seconde": 1, "secondes": 1, "segundo": 1, "segundos": 1, "minuten": 60, "minuto": 60, "minutos": 60,
+		"ora": 3600, "ore": 3600, "минут": 60, "мин": 60, "час": 3600, "часов": 3600, "сек": 1, "мс": 1e-3, "秒": 1, "秒钟": 1, "毫秒": 1e-3, "ミリ秒": 1e-3, "分": 60, "分钟": 60, "分鐘": 60, "小时": 3600, "小時": 3600,
 		"stunde": 3600, "stunden": 3600, "heure": 3600, "heures": 3600, "hora": 3600, "horas": 3600, "tag": 86400, "tage": 86400, "jour": 86400, "jours": 86400,
 	}
 	// kinds maps words to the quantity, scope or share that they name.
@@ -35,7 +36,7 @@ var (
 	spelled = map[string]float64{"tsd": 1e3, "mio": 1e6, "mln": 1e6, "mrd": 1e9, "kilo": 1e3, "thousand": 1e3, "thousands": 1e3, "mega": 1e6, "million": 1e6, "millions": 1e6, "giga": 1e9, "billion": 1e9, "billions": 1e9, "tera": 1e12, "peta": 1e15}
 	// initials expands abbreviated rates. The quantity of an ambiguous one is unknown
 	// ("?"): ips may count images, items, inferences or iterations.
-	initials = map[string]string{"tps": "tokens/s", "tgs": "tokens/s/gpu", "fps": "frames/s", "rps": "requests/s", "qps": "requests/s", "ips": "?/s", "sps": "?/s", "wps": "?/s"}
+	initials = map[string]string{"tps": "tokens/s", "tgs": "tokens/s/gpu", "sgs": "samples/s/gpu", "fps": "frames/s", "rps": "requests/s", "qps": "requests/s", "ips": "?/s", "sps": "?/s", "wps": "?/s"}
 	// endings are units that take a prefix: MB, Gbit, TFLOPS.
 	endings = []struct {
 		text, base string
