@@ -101,7 +101,7 @@ func eachRun(r io.Reader, o Options, columns map[string]Column, yield func(Table
 			return
 		}
 		failIf(err)
-		if _, left := t.survey.left[number]; left {
+		if t.survey.left[number] != "" {
 			continue
 		}
 		if one := t.group(number, line, row); one != nil && !one.yield(t.table, t.columns, yield) {

@@ -335,7 +335,7 @@ func (s *survey) eachRow(f func(t *table, r surveyed)) {
 	again := s.again()
 	for _, r := range s.rows {
 		row, _ := again.Read() // survey has read it
-		if _, left := s.left[r.number]; left {
+		if s.left[r.number] != "" {
 			continue
 		}
 		f(&table{l: s.l, at: s.at, reads: s.reads, rows: [][]string{row}, line: []int{r.line}}, r)

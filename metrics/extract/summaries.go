@@ -1,7 +1,6 @@
 package extract
 
 import (
-	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -97,16 +96,9 @@ const tolerance = 0.05
 func (s *survey) summaries() {
 	onlyMeans := !slices.ContainsFunc(s.rows, func(r surveyed) bool { return r.mark == "" })
 	means := slices.ContainsFunc(s.rows, func(r surveyed) bool { return r.mark == ofRuns })
-	left := map[string][]surveyed{}
-	leave := func(why string, rows ...surveyed) {
-		for _, r := range rows {
-			s.left[r.number] = why
-			left[why] = append(left[why], r)
-		}
-	}
 	for _, r := range s.rows {
 		if why := notRun(r.mark, onlyMeans && means); why != "" {
-			leave(why, r)
+			s.leave(why, r)
 		}
 	}
 	for _, group := range groupedBy(s.rows, func(r surveyed) (int, bool) { return r.point, !onlyMeans && notRun(r.mark, false) == "" }) {
@@ -123,29 +115,35 @@ func (s *survey) summaries() {
 		}
 		if len(runs) == 0 {
 			if len(sums) > 0 && s.lone(sums) || len(sums) == 0 && s.lone(rest) {
-				leave(summarise, append(sums, rest...)...)
+				s.leave(summarise, append(sums, rest...)...)
 			}
 			continue
 		}
-		leave(summarise, rest...)
+		s.leave(summarise, rest...)
 		switch {
 		case len(sums) == 0:
 		case s.l.o.Sum == "" && len(sums) == 1 && len(runs) > 1 && s.adds(runs, sums[0]):
-			leave("they are parts of the total", runs...)
+			s.leave("they are parts of the total", runs...)
 		default:
-			leave(summarise, sums...)
+			s.leave(summarise, sums...)
 		}
 	}
-	s.unmarkedMeans(leave)
+	s.unmarkedMeans()
 	s.unlikelyRuns()
-	s.tell(left)
+	s.tell()
+}
+
+// leave leaves out rows, which are not runs.
+func (s *survey) leave(why string, rows ...surveyed) {
+	for _, r := range rows {
+		s.left[r.number] = why
+	}
 }
 
 // tell reports the rows that were left out, by the reason, and rows that may be summaries.
-func (s *survey) tell(left map[string][]surveyed) {
-	for _, why := range slices.Sorted(maps.Keys(left)) {
-		slices.SortFunc(left[why], func(a, b surveyed) int { return a.line - b.line })
-		s.say("left out %s (lines %s): %s", number.Count(len(left[why]), "row"), lines(left[why]), why)
+func (s *survey) tell() {
+	for _, rows := range groupedBy(s.rows, func(r surveyed) (string, bool) { return s.left[r.number], s.left[r.number] != "" }) {
+		s.say("left out %s (lines %s): %s", number.Count(len(rows), "row"), lines(rows), s.left[rows[0].number])
 	}
 	if n := len(s.summed); n > 0 && 2*n < len(s.rows) {
 		s.say("lines %s have the name of a summary as a label, and count as runs: if they summarise others, delete them", lines(s.summed))
@@ -196,7 +194,7 @@ func (s *survey) adds(parts []surveyed, whole surveyed) bool {
 // unmarkedMeans leaves out rows that equal the mean or the median of the other rows of their
 // point. To be taken for one, a row must have more digits than the others, or an empty cell where
 // the others have values.
-func (s *survey) unmarkedMeans(leave func(string, ...surveyed)) {
+func (s *survey) unmarkedMeans() {
 	if len(s.figures) == 0 || s.epochs {
 		return
 	}
@@ -216,7 +214,7 @@ func (s *survey) unmarkedMeans(leave func(string, ...surveyed)) {
 			if !lacks && r.decimals < decimals+2 || !s.middle(r, others) {
 				continue
 			}
-			leave("they are the mean of others", r)
+			s.leave("they are the mean of others", r)
 			break
 		}
 	}
@@ -312,7 +310,7 @@ func (s *survey) copies() {
 	var rows []surveyed
 	of := map[int]int{} // number of rows per point
 	for _, r := range s.rows {
-		if _, left := s.left[r.number]; !left {
+		if s.left[r.number] == "" {
 			rows = append(rows, r)
 			of[r.point]++
 		}
@@ -355,8 +353,6 @@ func (s *survey) leaveCopies(copies []surveyed) {
 	if len(copies) == 0 {
 		return
 	}
-	for _, r := range copies {
-		s.left[r.number] = "a copy"
-	}
+	s.leave("a copy", copies...)
 	s.say("left out %s (lines %s): copies of others, digit for digit, and not repeats", number.Count(len(copies), "row"), lines(copies))
 }

@@ -37,7 +37,7 @@ type survey struct {
 	plain   []string     // figures of which a cell is a number without a unit
 	summed  []surveyed   // rows with the name of a summary in a label, such as "average"
 
-	left     map[int]string // why rows do not count as runs, by row number
+	left     map[int]string // why rows do not count as runs, by row number; "": they do
 	weak     bool           // weak scaling: runs on more workers do more work
 	problems []error        // what the user has to solve
 	doubts   []string       // doubts about the table, which every run carries
@@ -257,7 +257,7 @@ func (s *survey) join() {
 	var seen []map[string]bool
 	for i := range s.rows {
 		r := &s.rows[i]
-		if _, left := s.left[r.number]; left {
+		if s.left[r.number] != "" {
 			continue
 		}
 		run, is := open[r.point]
@@ -285,10 +285,7 @@ func (s *survey) runs(of func(surveyed) int) [][]surveyed {
 	if s.joined != nil {
 		rows = s.joined
 	}
-	return groupedBy(rows, func(r surveyed) (int, bool) {
-		_, left := s.left[r.number]
-		return of(r), !left
-	})
+	return groupedBy(rows, func(r surveyed) (int, bool) { return of(r), s.left[r.number] == "" })
 }
 
 // groupedBy returns the rows by the key that the function of returns, in the keys' order. It leaves
