@@ -2,6 +2,7 @@ package sequential
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 
@@ -73,7 +74,9 @@ func (q Question) Look(c scaling.Curve, obs []scaling.Observation, closed map[in
 	if l.Advice, err = advice.Advise(c, obs, wish); err != nil {
 		return nil, err
 	}
-	l.Decided, l.Caveat = q.decided(l.Advice), lasting(l.Advice)
+	if l.Caveat = q.timeless(c, l.Advice); l.Caveat == "" {
+		l.Decided, l.Caveat = q.decided(l.Advice), lasting(l.Advice)
+	}
 	if !l.Decided && l.Caveat == "" {
 		l.open(l.Advice, 1-q.Design.Confidence)
 		l.compareWithBase(q.Wish)
@@ -100,6 +103,20 @@ func (q Question) decided(a *advice.Advice) bool {
 	return a.Limited() && !slices.ContainsFunc(a.Candidates, func(c advice.Candidate) bool {
 		return c.Basis == advice.Measured && c.Keeps != nil && *c.Keeps > 1-q.Design.Confidence
 	})
+}
+
+// timeless returns why the runs cannot decide a question about times, although each count has First runs: no time to a
+// target was collected. It returns "" for any other question.
+func (q Question) timeless(c scaling.Curve, a *advice.Advice) string {
+	switch {
+	case q.Wish.Deadline <= 0 && q.Wish.Budget <= 0 || len(a.Candidates) == 0 || a.Clock() != advice.Untimed:
+		return ""
+	case a.Goal == "":
+		return "the runs have no time to a target, and --samples does not say how much to train"
+	case slices.ContainsFunc(c.Points, func(p scaling.Point) bool { return p.Of(a.Goal).Runs > 0 }):
+		return "" // runs that miss the target; others may reach it
+	}
+	return fmt.Sprintf("times to %s were not collected; add it to workload.targets, submit again (no run is repeated), and collect", a.Target.Text())
 }
 
 // tie returns a worker count of which more runs may show that it is as good as a decided answer;
