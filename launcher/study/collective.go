@@ -40,12 +40,12 @@ var collective = kind{
 		WarmupIterations: 5,
 	}},
 	rules: map[string]rule{
-		"workload.ops":               {check: collectiveOps},
-		"workload.backend":           {check: among(CollectiveBackends...)},
-		"workload.min_bytes":         {check: within(4, 1<<40)},
-		"workload.max_bytes":         {check: within(4, 1<<40)},
-		"workload.iterations":        {check: within(1, 1<<20)},
-		"workload.warmup_iterations": {check: within(0, 1<<20)},
+		"workload.ops":               collectiveOps,
+		"workload.backend":           among(CollectiveBackends...),
+		"workload.min_bytes":         within(4, 1<<40),
+		"workload.max_bytes":         within(4, 1<<40),
+		"workload.iterations":        within(1, 1<<20),
+		"workload.warmup_iterations": within(0, 1<<20),
 	},
 	follows: map[string][]string{
 		"workload.max_bytes": {"workload.min_bytes"},

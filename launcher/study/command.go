@@ -99,11 +99,11 @@ const LastRank = "last"
 var (
 	defaultCommand = Command{Start: "rank", PrintedBy: "first"}
 	commandRules   = map[string]rule{
-		"command.start":       {check: among("rank", "node", StartOnce)},
-		"command.directory":   {check: oneLine},
-		"command.environment": {check: variables},
-		"command.log":         {check: oneLine},
-		"command.printed_by":  {check: among("first", LastRank)},
+		"command.start":       among("rank", "node", StartOnce),
+		"command.directory":   oneLine,
+		"command.environment": variables,
+		"command.log":         oneLine,
+		"command.printed_by":  among("first", LastRank),
 	}
 )
 

@@ -97,12 +97,12 @@ func TestBounds(t *testing.T) {
 			continue
 		}
 		for _, v := range []any{c.least, c.most} {
-			if wrong := r.check(v); wrong != "" {
+			if wrong := r(v); wrong != "" {
 				t.Errorf("%s: %s = %v is refused: %s", c.kind, c.path, v, wrong)
 			}
 		}
 		for _, v := range []any{c.below, c.over} {
-			if v != nil && r.check(v) == "" {
+			if v != nil && r(v) == "" {
 				t.Errorf("%s: %s = %v is accepted", c.kind, c.path, v)
 			}
 		}

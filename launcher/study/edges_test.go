@@ -45,7 +45,7 @@ func TestRulesAtTheirEdges(t *testing.T) {
 		"resources.workers_per_node": {0, 4096}, "resources.cpus_per_worker": {1, 4096}, "resources.memory": {0, 1 << 50},
 		"resources.time": {int64(time.Minute), int64(366 * 24 * time.Hour)},
 	} {
-		check := resourceRules[path].check
+		check := resourceRules[path]
 		for _, v := range edges {
 			if wrong := check(v); wrong != "" {
 				t.Errorf("%s: %d is refused: %s", path, v, wrong)

@@ -11,11 +11,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// A rule checks a single value of a key. Whether the values of several keys are
-// consistent is checked later, for each point.
-type rule struct {
-	check func(value any) string // returns what is wrong and what is valid; "" if nothing is wrong
-}
+// A rule checks a single value of a key: it returns what is wrong and what is valid, or "". Whether
+// the values of several keys are consistent is checked later, for each point.
+type rule func(value any) string
 
 func notEmpty(v any) string {
 	if v.(string) == "" {
@@ -134,22 +132,22 @@ func mpiType(v any) string {
 var (
 	defaultData = Data{Kind: "cifar10"}
 	dataRules   = map[string]rule{
-		"data.kind":          {check: dataKind},
-		"data.path":          {check: oneLine},
-		"data.train_samples": {check: within(0, 1<<40)},
-		"data.test_samples":  {check: within(0, 1<<40)},
+		"data.kind":          dataKind,
+		"data.path":          oneLine,
+		"data.train_samples": within(0, 1<<40),
+		"data.test_samples":  within(0, 1<<40),
 	}
 
 	defaultResources = Resources{Device: "cpu", CPUsPerWorker: 1, Time: Duration(3600e9), Launch: "srun"}
 	resourceRules    = map[string]rule{
-		"resources.device":           {check: among("cpu", "gpu")},
-		"resources.workers_per_node": {check: within(0, 4096)},
-		"resources.cpus_per_worker":  {check: within(1, 4096)},
-		"resources.memory":           {check: within(0, 1<<50)},
-		"resources.time":             {check: within(60e9, 366*86400e9)},
-		"resources.cpu_bind":         {check: oneLine},
-		"resources.mpi":              {check: mpiType},
-		"resources.launch":           {check: among("srun", "torchrun")},
+		"resources.device":           among("cpu", "gpu"),
+		"resources.workers_per_node": within(0, 4096),
+		"resources.cpus_per_worker":  within(1, 4096),
+		"resources.memory":           within(0, 1<<50),
+		"resources.time":             within(60e9, 366*86400e9),
+		"resources.cpu_bind":         oneLine,
+		"resources.mpi":              mpiType,
+		"resources.launch":           among("srun", "torchrun"),
 	}
 )
 
@@ -160,7 +158,7 @@ func ruleOf(k kind, path string) (rule, bool) {
 			return r, true
 		}
 	}
-	return rule{}, false
+	return nil, false
 }
 
 // checkValues checks every value of the study with the rule for its key, in tables and in
@@ -174,7 +172,7 @@ func (d *decoder) checkValues(k kind, s *Study) {
 			if !ok {
 				break
 			}
-			d.rule(fmt.Sprintf("sweep.%s[%d]", a.key, i), r.check(v.Interface()))
+			d.rule(fmt.Sprintf("sweep.%s[%d]", a.key, i), r(v.Interface()))
 		}
 	}
 	base := Point{Workload: s.Workload, Data: s.Data, Command: s.Command, Resources: s.Resources}
@@ -186,7 +184,7 @@ func (d *decoder) checkValues(k kind, s *Study) {
 		if !ok || swept[f.path] || d.has("sweep."+f.path) || d.has("sweep."+f.key) && f.path == "workload."+f.key {
 			continue
 		}
-		if wrong := r.check(f.in(&base).Interface()); wrong != "" && d.has(f.path) {
+		if wrong := r(f.in(&base).Interface()); wrong != "" && d.has(f.path) {
 			d.rule(f.path, wrong)
 		} else if !d.anyKind && !d.flaws.in("sweep."+f.key) && !(d.has("command") && d.flaws.in("sweep.framework")) {
 			d.rule(f.path, wrong) // a required key is missing

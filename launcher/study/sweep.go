@@ -177,7 +177,7 @@ func (d *decoder) entries(at string, t table) []entry {
 // and catches typing errors early.
 const maxWorkers = 1 << 20
 
-var sweepRules = map[string]rule{"workers": {check: within(1, maxWorkers)}}
+var sweepRules = map[string]rule{"workers": within(1, maxWorkers)}
 
 // sweep decodes [sweep]: frameworks first, then the other axes in file order, and workers
 // last, so that the points of a curve are adjacent.
