@@ -244,6 +244,14 @@ func load(e rundir.Attempt, seals *sealer) (*Attempt, error) {
 	return a, a.checkEnd()
 }
 
+// in says where an error was found; nil stays nil.
+func in(where string, err error) error {
+	if err != nil {
+		err = fmt.Errorf("%s: %w", where, err)
+	}
+	return err
+}
+
 // check returns an error if scalebench cannot have written a record. All commands rely on it: a folder with
 // another run's record would replace that run.
 func (a *Attempt) check(e rundir.Attempt) error {
@@ -254,17 +262,9 @@ func (a *Attempt) check(e rundir.Attempt) error {
 	case filepath.Base(r.ID) != e.Run.Name():
 		return fmt.Errorf("%s is the record of %q; the folder's name says %q", e.Run.Attempt(), r.ID, e.Run.Name())
 	}
-	if err := checkBackend(r.Backend); err != nil {
-		return fmt.Errorf("%s: %w", e.Run.Attempt(), err)
-	}
-	if err := p.Check(); err != nil {
-		return fmt.Errorf("%s: %w", e.Run.Point(), err)
-	}
-	if err := metrics.CheckUnix(r.CreatedUnix); err != nil {
-		return fmt.Errorf("%s: created_unix: %w", e.Run.Attempt(), err)
-	}
-	if err := r.checkNames(); err != nil {
-		return fmt.Errorf("%s: %w", e.Run.Attempt(), err)
+	if err := cmp.Or(in(e.Run.Attempt(), checkBackend(r.Backend)), in(e.Run.Point(), p.Check()),
+		in(e.Run.Attempt()+": created_unix", metrics.CheckUnix(r.CreatedUnix)), in(e.Run.Attempt(), r.checkNames())); err != nil {
+		return err
 	}
 	if r.PID < 0 || r.PID > metrics.MaxRanks {
 		return fmt.Errorf("%s: pid %d is not a process", e.Run.Attempt(), r.PID)
@@ -282,27 +282,24 @@ func (r *Record) checkNames() error {
 	if names == nil {
 		return nil
 	}
+	var err error
 	if !r.attached() || r.JobName != "" {
-		if err := names.CheckJobName(r.JobName); err != nil {
-			return fmt.Errorf("job_name: %w", err)
-		}
+		err = in("job_name", names.CheckJobName(r.JobName))
 	}
-	if r.Allocation != "" {
-		if err := names.CheckJobID(r.Allocation); err != nil {
-			return fmt.Errorf("allocation: %w", err)
-		}
+	if err == nil && r.Allocation != "" {
+		err = in("allocation", names.CheckJobID(r.Allocation))
 	}
-	return r.checkNodes("exclude", r.Exclude)
+	return cmp.Or(err, r.checkNodes("exclude", r.Exclude))
 }
 
 func (r *Record) checkNodes(key string, nodes []string) error {
 	names := r.names()
+	if names == nil {
+		return nil
+	}
 	for _, node := range nodes {
-		if names == nil {
-			break
-		}
 		if err := names.CheckNode(node); err != nil {
-			return fmt.Errorf("%s: %w", key, err)
+			return in(key, err)
 		}
 	}
 	return nil
@@ -311,17 +308,17 @@ func (r *Record) checkNodes(key string, nodes []string) error {
 // checkJob checks a job's id and cluster, either of which may be "".
 func (r *Record) checkJob(id, cluster string) error {
 	names := r.names()
-	if id != "" && names != nil {
-		if err := names.CheckJobID(id); err != nil {
-			return fmt.Errorf("the job's id: %w", err)
-		}
+	if names == nil {
+		return nil
 	}
-	if cluster != "" && names != nil {
-		if err := names.CheckCluster(cluster); err != nil {
-			return fmt.Errorf("the job's cluster: %w", err)
-		}
+	var err error
+	if id != "" {
+		err = in("the job's id", names.CheckJobID(id))
 	}
-	return nil
+	if err == nil && cluster != "" {
+		err = in("the job's cluster", names.CheckCluster(cluster))
+	}
+	return err
 }
 
 // maxMembers is the maximum number of attempts in a pack; no plan has more runs.
@@ -337,16 +334,13 @@ func (a *Attempt) checkEnd() error {
 		if err == nil && s.JobID == "" {
 			err = errors.New("job_id is missing")
 		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", a.Run.Job(), err)
-		}
-		if err := metrics.CheckUnix(s.SubmittedUnix); err != nil {
-			return fmt.Errorf("%s: submitted_unix: %w", a.Run.Job(), err)
+		if err = cmp.Or(in(a.Run.Job(), err), in(a.Run.Job()+": submitted_unix", metrics.CheckUnix(s.SubmittedUnix))); err != nil {
+			return err
 		}
 	}
 	if c := a.Cancelled; c != nil {
-		if err := metrics.CheckUnix(c.Unix); err != nil {
-			return fmt.Errorf("%s: unix: %w", a.Run.Cancel(), err)
+		if err := in(a.Run.Cancel()+": unix", metrics.CheckUnix(c.Unix)); err != nil {
+			return err
 		}
 	}
 	v := a.Verdict
@@ -356,18 +350,10 @@ func (a *Attempt) checkEnd() error {
 	if !v.Status.Terminal() {
 		return fmt.Errorf("%s: status %q is not one that a run ends with", a.Run.State(), v.Status)
 	}
-	if err := a.Record.checkNodes("failed_nodes", v.FailedNodes); err != nil {
-		return fmt.Errorf("%s: %w", a.Run.State(), err)
+	err := a.Record.checkNodes("failed_nodes", v.FailedNodes)
+	if j := v.Job; j != nil && err == nil {
+		err = cmp.Or(a.Record.checkJob(j.ID, j.Cluster),
+			in("a time of the job", cmp.Or(metrics.CheckUnix(j.SubmitUnix), metrics.CheckUnix(j.StartUnix), metrics.CheckUnix(j.EndUnix))))
 	}
-	if v.Job != nil {
-		if err := a.Record.checkJob(v.Job.ID, v.Job.Cluster); err != nil {
-			return fmt.Errorf("%s: %w", a.Run.State(), err)
-		}
-		for _, t := range []float64{v.Job.SubmitUnix, v.Job.StartUnix, v.Job.EndUnix} {
-			if err := metrics.CheckUnix(t); err != nil {
-				return fmt.Errorf("%s: a time of the job: %w", a.Run.State(), err)
-			}
-		}
-	}
-	return nil
+	return in(a.Run.State(), err)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -324,4 +325,16 @@ func (c *checker) start(ctx context.Context, environment []string, name string, 
 		return out.Bytes(), fmt.Errorf("%s: %w\n%s", what, err, strings.Join(lines[max(0, len(lines)-10):], "\n"))
 	}
 	return out.Bytes(), nil
+}
+
+// decodeAll returns the JSON values that a program printed one after the other.
+func decodeAll[T any](text []byte) (list []T, err error) {
+	for d := json.NewDecoder(bytes.NewReader(text)); d.More(); {
+		var v T
+		if err := d.Decode(&v); err != nil {
+			return nil, err
+		}
+		list = append(list, v)
+	}
+	return list, nil
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"os/exec"
 	"slices"
@@ -51,13 +50,9 @@ func (c *checker) benchmark(ctx context.Context, o *outcome) error {
 	if err != nil {
 		return err
 	}
-	var results []bus
-	for d := json.NewDecoder(bytes.NewReader(out)); d.More(); {
-		var r bus
-		if err := d.Decode(&r); err != nil {
-			return fmt.Errorf("%s collective --json: %w", c.Worker, err)
-		}
-		results = append(results, r)
+	results, err := decodeAll[bus](out)
+	if err != nil {
+		return fmt.Errorf("%s collective --json: %w", c.Worker, err)
 	}
 	o.Found = []string{"| collective, out of place | size | median | 99 % | cv | busbw |", "|---|---|---|---|---|---|"}
 	for _, op := range collective.Ops {

@@ -3,12 +3,11 @@ package main
 import (
 	"context"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
+	"slices"
 
 	"github.com/scalebench/scalebench/launcher/framework"
 )
@@ -66,21 +65,16 @@ func (c *checker) pytorchWays(ctx context.Context, device string, w workload, co
 	if err != nil {
 		return nil, err
 	}
-	var list []way
-	rates := 0
-	for d := json.NewDecoder(strings.NewReader(string(out))); d.More(); {
-		var y way
-		if err := d.Decode(&y); err != nil {
-			return nil, fmt.Errorf("%s printed %.200q: %w", c.python, out, err)
-		}
-		if y.Median > 0 {
-			rates++
-		} else if y.Why == "" {
+	list, err := decodeAll[way](out)
+	if err != nil {
+		return nil, fmt.Errorf("%s printed %.200q: %w", c.python, out, err)
+	}
+	for _, y := range list {
+		if y.Median <= 0 && y.Why == "" {
 			return nil, fmt.Errorf("PyTorch, %s, %s, %s: no rate, and no reason", y.Mode, y.Layout, y.Precision)
 		}
-		list = append(list, y)
 	}
-	if rates == 0 {
+	if !slices.ContainsFunc(list, func(y way) bool { return y.Median > 0 }) {
 		return nil, fmt.Errorf("PyTorch trains in no way: %.200q", out)
 	}
 	return list, nil

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 )
@@ -91,11 +90,11 @@ func (c *checker) split(ctx context.Context, o *outcome, model string) error {
 		return err
 	}
 	o.Found = []string{fmt.Sprintf("Shares of a step of %s, batch %d, with the number of launches, by CUDA events after each launch: the mean of 10 steps without CUDA graphs. A wait for the host counts with the launch that follows it.", model, batch), ""}
-	for d := json.NewDecoder(strings.NewReader(string(out))); d.More(); {
-		var t stepTime
-		if err := d.Decode(&t); err != nil {
-			return fmt.Errorf("%s step-time: %w", c.Worker, err)
-		}
+	steps, err := decodeAll[stepTime](out)
+	if err != nil {
+		return fmt.Errorf("%s step-time: %w", c.Worker, err)
+	}
+	for _, t := range steps {
 		if len(t.Shares) == 0 || !(t.Step > 0) {
 			return fmt.Errorf("%s step-time: a step of %v s in %d shares", c.Worker, t.Step, len(t.Shares))
 		}
