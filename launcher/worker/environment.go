@@ -184,34 +184,9 @@ func carrier(w world.World) *metrics.Interface {
 		ip = route.LocalAddr().(*net.UDPAddr).IP
 		route.Close()
 	}
-	all, err := net.Interfaces()
-	if err != nil {
+	name := world.InterfaceOf(ip)
+	if name == "" {
 		return nil
 	}
-	for _, i := range all {
-		addresses, err := i.Addrs()
-		if err != nil {
-			continue
-		}
-		for _, a := range addresses {
-			if n, ok := a.(*net.IPNet); ok && n.IP.Equal(ip) {
-				return &metrics.Interface{Name: i.Name, Address: ip.String(), SpeedBitsPer: speed(i.Name)}
-			}
-		}
-	}
-	return nil
-}
-
-// speed returns the link speed in bit/s; 0 if the kernel does not know it (it returns -1 or an error, as for
-// loopback and InfiniBand).
-func speed(name string) int64 {
-	text, err := os.ReadFile("/sys/class/net/" + name + "/speed")
-	if err != nil {
-		return 0
-	}
-	mbit, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
-	if err != nil || mbit <= 0 {
-		return 0
-	}
-	return mbit * 1_000_000
+	return &metrics.Interface{Name: name, Address: ip.String(), SpeedBitsPer: world.LinkSpeed(name)}
 }

@@ -48,6 +48,34 @@ func RoutableAddress(name string) (net.IP, error) {
 	return net.IPv4(127, 0, 0, 1), nil
 }
 
+// InterfaceOf returns the name of the network interface that has an IP address; "" if none has it.
+func InterfaceOf(ip net.IP) string {
+	all, _ := net.Interfaces() // without a list, none has it
+	for _, i := range all {
+		addresses, _ := i.Addrs()
+		for _, a := range addresses {
+			if n, ok := a.(*net.IPNet); ok && n.IP.Equal(ip) {
+				return i.Name
+			}
+		}
+	}
+	return ""
+}
+
+// LinkSpeed returns the speed of a network interface in bit/s; 0 if the kernel does not know it (it returns -1 or
+// an error, as for loopback and InfiniBand).
+func LinkSpeed(name string) int64 {
+	text, err := os.ReadFile("/sys/class/net/" + name + "/speed")
+	if err != nil {
+		return 0
+	}
+	mbit, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	if err != nil || mbit <= 0 {
+		return 0
+	}
+	return mbit * 1_000_000
+}
+
 // FreePort returns a TCP port that was free a moment ago. It may be taken before use, but that is unlikely: the
 // port is outside the range that the kernel assigns automatically.
 func FreePort(ip net.IP) (int, error) {

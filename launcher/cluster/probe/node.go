@@ -5,11 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
 	"unsafe"
@@ -85,35 +83,12 @@ func link(name string) Link {
 	}
 	l := Link{Name: name, Address: ip.String()}
 	if l.Name == "" {
-		l.Name = interfaceOf(ip)
+		l.Name = world.InterfaceOf(ip)
 	}
-	text, err := os.ReadFile("/sys/class/net/" + l.Name + "/speed")
-	if err != nil {
-		return l
-	}
-	if mbit, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && mbit > 0 {
-		l.BitPerSec = new(mbit * 1_000_000)
+	if speed := world.LinkSpeed(l.Name); speed > 0 {
+		l.BitPerSec = &speed
 	}
 	return l
-}
-
-func interfaceOf(ip net.IP) string {
-	all, err := net.Interfaces()
-	if err != nil {
-		return ""
-	}
-	for _, i := range all {
-		addresses, err := i.Addrs()
-		if err != nil {
-			continue
-		}
-		for _, a := range addresses {
-			if n, ok := a.(*net.IPNet); ok && n.IP.Equal(ip) {
-				return i.Name
-			}
-		}
-	}
-	return ""
 }
 
 // A Trial is the result of starting an interpreter, alone or with a module to import.
