@@ -17,24 +17,12 @@ func scalingStudy(double bool, gpus int) (text string, points int) {
 		model, batch, steps, repeats = "cnn", 8, 12, 1
 	}
 	counts := workers(gpus)
-	return fmt.Sprintf(`[study]
-name = "gpu-check"
-repeats = %d
-[workload]
-model = %q
+	return studyFile(fmt.Sprintf("repeats = %d", repeats), fmt.Sprintf(`model = %q
 batch = %d
 max_steps = %d
 warmup_epochs = 0
 learning_rate = 0.01
-scale_learning_rate = "none"
-[data]
-path = "data"
-[resources]
-device = "gpu"
-[sweep]
-framework = ["native"]
-workers = [%s]
-`, repeats, model, batch, steps, strings.Trim(strings.ReplaceAll(fmt.Sprint(counts), " ", ", "), "[]")), repeats * len(counts)
+scale_learning_rate = "none"`, model, batch, steps), []string{"native"}, counts, ""), repeats * len(counts)
 }
 
 // scaled is one line that scalebench scaling --format json prints.

@@ -31,43 +31,38 @@ func workers(gpus int) []int {
 // small study with the native trainer only.
 func studyText(double, pytorch bool, gpus int) (text string, points int) {
 	if double {
-		return `[study]
-name = "gpu-check"
-[workload]
-model = "cnn"
+		return studyFile("", `model = "cnn"
 epochs = 2
 warmup_epochs = 0
-learning_rate = 0.01
-[data]
-path = "data"
-[resources]
-device = "gpu"
-[sweep]
-framework = ["native"]
-workers = [1]
-batch = [16, 32]
-`, 2
+learning_rate = 0.01`, []string{"native"}, []int{1}, "batch = [16, 32]"), 2
 	}
 	frameworks := []string{"native"}
 	if pytorch {
 		frameworks = []string{"pytorch-ddp", "native"}
 	}
 	counts := workers(gpus)
+	return studyFile("", `model = "resnet44"
+epochs = 4
+warmup_epochs = 1`, frameworks, counts, "batch = [128, 1024]"), 2 * len(frameworks) * len(counts)
+}
+
+// studyFile returns the text of a study on GPUs, with the given keys of [study] and [workload], and with one
+// more line of [sweep].
+func studyFile(study, workload string, frameworks []string, workers []int, sweep string) string {
 	return fmt.Sprintf(`[study]
 name = "gpu-check"
+%s
 [workload]
-model = "resnet44"
-epochs = 4
-warmup_epochs = 1
+%s
 [data]
 path = "data"
 [resources]
 device = "gpu"
 [sweep]
 framework = ["%s"]
-workers = [%s]
-batch = [128, 1024]
-`, strings.Join(frameworks, `", "`), strings.Trim(strings.ReplaceAll(fmt.Sprint(counts), " ", ", "), "[]")), 2 * len(frameworks) * len(counts)
+workers = %s
+%s
+`, study, workload, strings.Join(frameworks, `", "`), strings.ReplaceAll(fmt.Sprint(workers), " ", ", "), sweep)
 }
 
 // row is one run, as scalebench runs --format json prints it.

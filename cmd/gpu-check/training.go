@@ -13,23 +13,11 @@ func trainStudy(double bool, w workload) (text string, points int) {
 	if double {
 		epochs, warmup = 2, 0
 	}
-	return fmt.Sprintf(`[study]
-name = "gpu-check"
-[workload]
-model = %q
+	return studyFile("", fmt.Sprintf(`model = %q
 batch = %d
 epochs = %d
 warmup_epochs = %d
-learning_rate = 0.05
-[data]
-path = "data"
-[resources]
-device = "gpu"
-[sweep]
-framework = ["native"]
-workers = [1]
-precision = ["%s"]
-`, w.model, w.batch, epochs, warmup, strings.Join(precisions, `", "`)), len(precisions)
+learning_rate = 0.05`, w.model, w.batch, epochs, warmup), []string{"native"}, []int{1}, `precision = ["`+strings.Join(precisions, `", "`)+`"]`), len(precisions)
 }
 
 // leastAccuracy is the accuracy that a training must reach within a few epochs.
