@@ -56,7 +56,7 @@ func runCompare(ctx context.Context, s *session, o compareOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := s.printEither(report.Contrast(c.Comparison, c.Measure, o.A, o.B), report.ContrastData(c.Comparison, c.Measure)); err != nil {
+	if err := s.print(report.Contrast(c.Comparison, c.Measure, o.A, o.B)); err != nil {
 		return err
 	}
 	if err := s.saveChecks(o.junit, "compare "+o.A+" "+o.B, report.ContrastChecks(c.Comparison, c.Measure, limit)); err != nil {

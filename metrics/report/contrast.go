@@ -13,20 +13,30 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// Contrast returns a table for people that compares two sets of runs; a and b are the names of
-// the sets.
+// Contrast returns the table of a comparison of two sets of runs; a and b are the names of the sets.
 func Contrast(r *compare.Comparison, m measure.Measure, a, b string) *table.Table {
 	write, of := m.Text, m.Name
 	if m.Show == measure.Number && m.Unit != "" {
 		of += " in " + m.Unit
 	}
-	t := &table.Table{Columns: []table.Column{{Key: "series", ID: true}, {Key: "workers", ID: true}, {Key: "runs_a", Head: "runs A"}, {Key: "runs_b", Head: "runs B"},
-		{Key: "a", Head: "A", Right: true}, {Key: "b", Head: "B", Right: true}, {Key: "ratio", Head: "B / A", Right: true}, {Key: "p"}, {Key: "verdict"}, {Key: "why"}}}
-	alongCoordinate(t, m)
+	t := &table.Table{Columns: []table.Column{{Key: "series", ID: true}, {Key: "workers", ID: true}}}
+	if m.Axis != "" {
+		t.Columns = append(t.Columns, coordinateColumn(m.Axis))
+	}
+	t.Columns = slices.Concat(t.Columns, []table.Column{{Key: "metric", Data: true}, {Key: "runs_a", Head: "runs A"}, {Key: "runs_b", Head: "runs B"}},
+		estimateColumns("a", "A"), estimateColumns("b", "B"), estimateColumns("ratio", "B / A"),
+		[]table.Column{{Key: "p"}, {Key: "verdict"}, {Key: "why"}, {Key: "differ", Data: true}})
 	for _, p := range r.Pairs {
-		cells := append(pointCells(p, m), p.NA, p.NB, estimate(p.A, write, false), estimate(p.B, write, false), estimate(p.Ratio, number.Significant, false),
-			p.P, string(p.Verdict), table.NonZero(p.Why))
-		t.Add(cells...)
+		cells := []any{p.Series, table.NonZero(p.Workers)}
+		if m.Axis != "" {
+			cells = append(cells, p.At.Any())
+		}
+		cells = append(cells, m.Name, p.NA, p.NB)
+		for _, e := range []*scaling.Estimate{p.A, p.B} {
+			cells = append(append(cells, estimate(e, write, false)), estimateCells(e)...)
+		}
+		cells = append(append(cells, estimate(p.Ratio, number.Significant, false)), estimateCells(p.Ratio)...)
+		t.Add(append(cells, p.P, string(p.Verdict), table.NonZero(p.Why), append([]string{}, r.Differ...))...)
 	}
 	t.Notes = []string{fmt.Sprintf("A: %s. B: %s. Medians of %s over runs, [95 %% interval]; –: too few runs for one, or equal ones.", a, b, of)}
 	if len(r.Differ) > 0 {
@@ -55,41 +65,7 @@ func Contrast(r *compare.Comparison, m measure.Measure, a, b string) *table.Tabl
 // longDiffer the letters of each.
 const mostDiffer, longDiffer = 5, 80
 
-// alongCoordinate inserts a column for the coordinate along which the measure is taken, if it has
-// one, after the column of the workers.
-func alongCoordinate(t *table.Table, m measure.Measure) {
-	if m.Axis != "" {
-		t.Columns = slices.Insert(t.Columns, 2, coordinateColumn(m.Axis))
-	}
-}
-
-// pointCells returns the cells that identify a point.
-func pointCells(p compare.Pair, m measure.Measure) []any {
-	cells := []any{p.Series, table.NonZero(p.Workers)}
-	if m.Axis != "" {
-		cells = append(cells, p.At.Any())
-	}
-	return cells
-}
-
-// ContrastData returns the table of a comparison for programs.
-func ContrastData(r *compare.Comparison, m measure.Measure) *table.Table {
-	t := &table.Table{Columns: table.Keys("series", "workers", "metric", "runs_a", "runs_b")}
-	for _, name := range []string{"a", "b", "ratio"} {
-		t.Columns = append(t.Columns, table.Keys(name, name+"_low", name+"_high")...)
-	}
-	t.Columns = append(t.Columns, table.Keys("p", "verdict", "why", "differ")...)
-	alongCoordinate(t, m)
-	differ := r.Differ
-	if differ == nil {
-		differ = []string{}
-	}
-	for _, p := range r.Pairs {
-		cells := append(pointCells(p, m), m.Name, p.NA, p.NB)
-		for _, e := range []*scaling.Estimate{p.A, p.B, p.Ratio} {
-			cells = append(cells, estimateCells(e)...)
-		}
-		t.Add(append(cells, p.P, string(p.Verdict), table.NonZero(p.Why), differ)...)
-	}
-	return t
+// estimateColumns returns the columns of an estimate: its text for people; its value and interval for programs.
+func estimateColumns(key, head string) []table.Column {
+	return []table.Column{{Key: key, Head: head, Right: true, People: true}, {Key: key, Data: true}, {Key: key + "_low", Data: true}, {Key: key + "_high", Data: true}}
 }
