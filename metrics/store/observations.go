@@ -109,12 +109,9 @@ func (o *observer) choose() error {
 // their IDs.
 const good = `r.id IN (SELECT value FROM json_each(?))`
 
-// each calls scan for every row of a query. scan must store the first column, the run's ID, in
-// id.
-func (o *observer) each(query string, scan func(rows *sql.Rows, id *int64) error) error {
-	return found(o.tx.QueryContext(o.ctx, query, o.ids)).each(func(rows *sql.Rows) error {
-		return scan(rows, new(int64))
-	})
+// each calls scan for every row of a query about the runs that are used.
+func (o *observer) each(query string, scan func(*sql.Rows) error) error {
+	return found(o.tx.QueryContext(o.ctx, query, o.ids)).each(scan)
 }
 
 func (o *observer) runs() error {
@@ -126,11 +123,12 @@ func (o *observer) runs() error {
 			CASE WHEN i.run IS NULL THEN coalesce((SELECT min(f.started) FROM event_file f WHERE f.run = r.id AND f.writer = 'rank' AND f.restart = x.restart), j.started, 0) ELSE i.began END
 		FROM run r LEFT JOIN job j ON j.run = r.id LEFT JOIN result x ON x.run = r.id LEFT JOIN import i ON i.run = r.id
 		WHERE `+good+` ORDER BY r.workers, r.point, r.repeat`,
-		func(rows *sql.Rows, id *int64) error {
+		func(rows *sql.Rows) error {
+			var id int64
 			v := scaling.Observation{Values: map[string]float64{}}
 			var print, warnings string
 			var nothing bool
-			if err := rows.Scan(id, &v.Run, &v.Study, &v.Point, &v.Repeat, &v.Kind, &v.Framework, &v.Workers, &v.Nodes, &v.Job,
+			if err := rows.Scan(&id, &v.Run, &v.Study, &v.Point, &v.Repeat, &v.Kind, &v.Framework, &v.Workers, &v.Nodes, &v.Job,
 				&v.CreatedUnix, &v.Cluster, &v.Partition, &v.JobSeconds, &v.Epochs, &v.GitCommit, &print, &nothing, asJSON{&v.Slowest}, &warnings, &v.GradientBytes, &v.BeganUnix); err != nil {
 				return err
 			}
@@ -145,7 +143,7 @@ func (o *observer) runs() error {
 			if v.Warnings, err = o.alike.warning(warnings); err != nil {
 				return err
 			}
-			o.at[*id] = len(o.list)
+			o.at[id] = len(o.list)
 			o.list = append(o.list, v)
 			return nil
 		})
@@ -157,13 +155,14 @@ func (o *observer) hosts() error {
 	return o.each(`SELECT DISTINCT r.id, `+placeRank+` AS of_rank, `+placeHost+` AS ran_on FROM run r JOIN result x ON x.run = r.id
 		JOIN event_file f ON f.run = r.id AND f.writer = 'rank' AND f.restart = x.restart`+placeJoin+`
 		WHERE ran_on <> '' AND `+good+` ORDER BY r.id, ran_on, of_rank`,
-		func(rows *sql.Rows, id *int64) error {
+		func(rows *sql.Rows) error {
+			var id int64
 			var rank int
 			var host string
-			if err := rows.Scan(id, &rank, &host); err != nil {
+			if err := rows.Scan(&id, &rank, &host); err != nil {
 				return err
 			}
-			v := &o.list[o.at[*id]]
+			v := &o.list[o.at[id]]
 			o.alike.share(&host)
 			if !slices.Contains(v.Hosts, host) {
 				v.Hosts = append(v.Hosts, host)
@@ -221,12 +220,13 @@ func (o *observer) evaluations() error {
 		JOIN evaluation e ON e.file = f.id AND (e.trained IS NOT NULL OR x.steps = 0)
 		JOIN train t ON t.file = f.id AND e.time >= t.time
 		WHERE `+good+` ORDER BY r.id, e.time, e.line`,
-		func(rows *sql.Rows, id *int64) error {
+		func(rows *sql.Rows) error {
+			var id int64
 			var e scaling.Evaluation
-			if err := rows.Scan(id, &e.Seconds, &e.Epoch, &e.Step, &e.Samples, &e.Accuracy, &e.Loss); err != nil {
+			if err := rows.Scan(&id, &e.Seconds, &e.Epoch, &e.Step, &e.Samples, &e.Accuracy, &e.Loss); err != nil {
 				return err
 			}
-			v := &o.list[o.at[*id]]
+			v := &o.list[o.at[id]]
 			v.Evaluations = append(v.Evaluations, e)
 			return nil
 		})

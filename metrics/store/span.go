@@ -69,15 +69,15 @@ func (o *observer) places() error {
 	}
 	err = o.each(`SELECT v.run, v.measure, v.place, p.at FROM value v JOIN place p ON p.id = v.place JOIN run r ON r.id = v.run
 		WHERE v.place <> 0 AND v.value IS NOT NULL AND `+good+` ORDER BY v.run, v.measure, v.place`,
-		func(rows *sql.Rows, id *int64) error {
-			var number, place int64
+		func(rows *sql.Rows) error {
+			var id, number, place int64
 			var text sql.RawBytes
-			if err := rows.Scan(id, &number, &place, &text); err != nil {
+			if err := rows.Scan(&id, &number, &place, &text); err != nil {
 				return err
 			}
-			if *id != run {
+			if id != run {
 				end()
-				run, known, spans, order, names = *id, map[seen]uint64{}, map[located]*span{}, nil, map[*span]string{}
+				run, known, spans, order, names = id, map[seen]uint64{}, map[located]*span{}, nil, map[*span]string{}
 			}
 			m, declared := all.measures[number]
 			if !declared {

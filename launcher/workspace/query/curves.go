@@ -21,11 +21,7 @@ import (
 // study's plan, from the run folder or as last collected: thus it can report a base (the point that
 // speedups refer to) that was planned but never ran.
 func (r *Reader) Curves(ctx context.Context, o Question) (*Analysis, error) {
-	name, err := workspace.StudyName(o.Study)
-	if err != nil {
-		return nil, err
-	}
-	db, err := r.Open()
+	name, db, err := r.openStudy(o.Study)
 	if err != nil {
 		return nil, err
 	}

@@ -237,11 +237,7 @@ func (r *Reader) pictureRun(ctx context.Context, o Figure) (*Picture, error) {
 // pictureLooks reads the interim analyses of a study that is measured until its question is
 // decided.
 func (r *Reader) pictureLooks(ctx context.Context, o Figure) (*Picture, error) {
-	name, err := workspace.StudyName(o.Study)
-	if err != nil {
-		return nil, err
-	}
-	db, err := r.Open()
+	name, db, err := r.openStudy(o.Study)
 	if err != nil {
 		return nil, err
 	}

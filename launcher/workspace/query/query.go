@@ -11,6 +11,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/sequential"
+	"github.com/scalebench/scalebench/metrics/store"
 )
 
 // A Reader answers questions from a workspace.
@@ -50,6 +51,16 @@ type Question struct {
 
 	// Prepare, if not nil, changes the data before the analysis.
 	Prepare func([]scaling.Observation, []scaling.Planned)
+}
+
+// openStudy returns the name of a study, which arg gives as a file or a name, and the database. The caller closes
+// the database.
+func (r *Reader) openStudy(arg string) (name string, db *store.Store, err error) {
+	if name, err = workspace.StudyName(arg); err != nil {
+		return "", nil, err
+	}
+	db, err = r.Open()
+	return name, db, err
 }
 
 // inquiry converts the question to a question of package scaling.

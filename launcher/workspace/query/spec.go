@@ -73,11 +73,7 @@ func (r *Reader) Needs(ctx context.Context, o Wish) (*Needed, error) {
 // resources returns the good runs of a study, and as planned points those with a run that ran out
 // of memory.
 func (r *Reader) resources(ctx context.Context, o Question) (in input, err error) {
-	name, err := workspace.StudyName(o.Study)
-	if err != nil {
-		return in, err
-	}
-	db, err := r.Open()
+	name, db, err := r.openStudy(o.Study)
 	if err != nil {
 		return in, err
 	}
