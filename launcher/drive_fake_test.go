@@ -84,7 +84,7 @@ func (r *rig) check(t *testing.T, o Outcome, err error, left, underway int, says
 func TestDriveStartsTheChosenRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := runs(t, 4)
-		r.Choice.Done = func(_ string, repeat int) bool { return repeat == 2 }
+		r.Choice.Done = func(run study.Run) bool { return run.Repeat == 2 }
 		first := *r.Choice.Plan
 		r.Choice.Plan = &study.Plan{Points: first.Points[:1]}
 		o, err := r.drive(t)

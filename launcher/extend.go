@@ -13,9 +13,9 @@ import (
 // chose values that the file sweeps; other runs do not belong to the study. It returns nil if the study has no
 // other definition yet and none of the command's points is in the file, so that the command defines the study.
 func Extend(folder rundir.Study, file, given *study.Plan, onAxes bool) *study.Plan {
-	points, runs := map[string]bool{}, map[place]bool{}
+	points, runs := map[string]bool{}, map[study.Run]bool{}
 	for _, p := range file.Points {
-		points[p.Point.ID], runs[place{p.Point.ID, p.Point.Repeat}] = true, true
+		points[p.Point.ID], runs[p.Point.Run()] = true, true
 	}
 	before, err := ReadPlan(folder)
 	defined := err == nil && before.Overridden == file.Overridden
@@ -26,7 +26,7 @@ func Extend(folder rundir.Study, file, given *study.Plan, onAxes bool) *study.Pl
 	plan := *file
 	plan.Points = slices.Clone(file.Points)
 	add := func(p study.Planned) {
-		if at := (place{p.Point.ID, p.Point.Repeat}); !runs[at] {
+		if at := p.Point.Run(); !runs[at] {
 			runs[at], p.Added = true, true
 			plan.Points = append(plan.Points, p)
 		}

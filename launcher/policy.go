@@ -32,7 +32,7 @@ type Choice struct {
 	Policy study.Policy
 	// Done reports a good result from elsewhere: the store, after the run
 	// folders were purged.
-	Done func(point string, repeat int) bool
+	Done func(study.Run) bool
 	// Asked has the attempts that existed when the command started. A run whose latest attempt is
 	// among them and failed is restarted because the command asks for it; the policy decides about
 	// later attempts.
@@ -45,7 +45,7 @@ type Choice struct {
 	Outdated map[rundir.Folder]bool
 	// Last returns the number of the last attempt that is known from elsewhere, or 0; new attempts get higher
 	// numbers. It may be nil.
-	Last func(point string, repeat int) int
+	Last func(study.Run) int
 	// Forgotten holds the attempts in the study's trash, whose names are not reused. Drive sets it.
 	Forgotten []rundir.Attempt
 }
@@ -54,18 +54,18 @@ type Choice struct {
 // an attempt that has not ended, or without a further attempt allowed.
 func (c Choice) Todo(states []State) []Todo {
 	attempts, ranOut := attemptsAt(states), c.RanOut(states)
-	forgotten := map[place]int{}
+	forgotten := map[study.Run]int{}
 	for _, a := range c.Forgotten {
-		at := place{a.Point, a.Repeat}
+		at := study.Run{Point: a.Point, Repeat: a.Repeat}
 		forgotten[at] = max(forgotten[at], a.Number)
 	}
 	var list []Todo
 	for _, p := range c.Plan.Points {
-		at := place{p.Point.ID, p.Point.Repeat}
+		at := p.Point.Run()
 		if !c.Exhausted && slices.ContainsFunc(ranOut, func(r study.Point) bool { return r.ID == p.Point.ID }) {
 			continue
 		}
-		if t, wanted := c.next(p, attempts[at]); wanted && !c.Done(p.Point.ID, p.Point.Repeat) {
+		if t, wanted := c.next(p, attempts[at]); wanted && !c.Done(p.Point.Run()) {
 			if t.Again == nil {
 				t.Number = max(t.Number, forgotten[at]+1)
 			}
@@ -145,8 +145,8 @@ func (c Choice) EndedBadly(states []State) []BadEnd {
 	attempts := attemptsAt(states)
 	var list []BadEnd
 	for _, p := range c.Plan.Points {
-		tried := attempts[place{p.Point.ID, p.Point.Repeat}]
-		if len(tried) == 0 || c.Done(p.Point.ID, p.Point.Repeat) ||
+		tried := attempts[p.Point.Run()]
+		if len(tried) == 0 || c.Done(p.Point.Run()) ||
 			slices.ContainsFunc(tried, func(s State) bool { return s.Status.Good() || !s.Status.Terminal() && !s.Waits() }) ||
 			!slices.ContainsFunc(tried, func(s State) bool { return s.Status.Terminal() }) {
 			continue
@@ -156,18 +156,11 @@ func (c Choice) EndedBadly(states []State) []BadEnd {
 	return list
 }
 
-// A place identifies a repeat of a point.
-type place struct {
-	point  string
-	repeat int
-}
-
-// attemptsAt returns the attempts at each place, in order.
-func attemptsAt(states []State) map[place][]State {
-	attempts := map[place][]State{}
+// attemptsAt returns the attempts at each run, in order.
+func attemptsAt(states []State) map[study.Run][]State {
+	attempts := map[study.Run][]State{}
 	for _, s := range states {
-		k := place{s.Point.ID, s.Point.Repeat}
-		attempts[k] = append(attempts[k], s)
+		attempts[s.Point.Run()] = append(attempts[s.Point.Run()], s)
 	}
 	for _, tried := range attempts {
 		slices.SortFunc(tried, func(a, b State) int { return a.Number - b.Number })
@@ -179,7 +172,7 @@ func attemptsAt(states []State) map[place][]State {
 func (c Choice) next(p study.Planned, tried []State) (t Todo, wanted bool) {
 	t = Todo{Planned: p, Number: 1}
 	if c.Last != nil {
-		t.Number += c.Last(p.Point.ID, p.Point.Repeat)
+		t.Number += c.Last(p.Point.Run())
 	}
 	if len(tried) == 0 {
 		return t, true

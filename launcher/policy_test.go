@@ -29,7 +29,7 @@ func repeats(n int) *study.Plan {
 	return plan
 }
 
-func none(string, int) bool { return false }
+func none(study.Run) bool { return false }
 
 func TestTodo(t *testing.T) {
 	unanswered := tried(5, 1, metrics.Submitted)
@@ -52,7 +52,7 @@ func TestTodo(t *testing.T) {
 	plan := repeats(11)
 	plan.Points = append(plan.Points[:8], plan.Points[9:]...)
 	got := map[int]Todo{}
-	for _, todo := range (Choice{Plan: plan, Asked: asked, Done: func(_ string, repeat int) bool { return repeat == 7 }}).Todo(states) {
+	for _, todo := range (Choice{Plan: plan, Asked: asked, Done: func(r study.Run) bool { return r.Repeat == 7 }}).Todo(states) {
 		got[todo.Point.Repeat] = todo
 	}
 	// 1 and 6 are good, 3, 4 and 11 are under way, 7 is good in the store, and 10 was not asked for.
@@ -151,7 +151,7 @@ func TestOrder(t *testing.T) {
 // Blocks hold each point once and follow each other. The order within them differs between repeats and seeds,
 // and does not change when some runs are done.
 func TestBlocks(t *testing.T) {
-	order := func(seed int64, done func(string, int) bool) []string {
+	order := func(seed int64, done func(study.Run) bool) []string {
 		plan := &study.Plan{}
 		for _, id := range []string{"a", "b", "c", "d", "e"} {
 			for repeat := 1; repeat <= 6; repeat++ {
@@ -189,7 +189,7 @@ func TestBlocks(t *testing.T) {
 		t.Error("another seed gives the same order")
 	}
 	without := slices.DeleteFunc(slices.Clone(first), func(name string) bool { return name == "3c" || name[0] == '5' })
-	if d := cmp.Diff(without, order(1, func(id string, repeat int) bool { return id == "c" && repeat == 3 || repeat == 5 })); d != "" {
+	if d := cmp.Diff(without, order(1, func(run study.Run) bool { return run.Point == "c" && run.Repeat == 3 || run.Repeat == 5 })); d != "" {
 		t.Errorf("with some done (-want +got):\n%s", d)
 	}
 }

@@ -228,7 +228,7 @@ func ProgressOf(plan *study.Plan, attempts []*Attempt) Progress {
 			states[i].Status = metrics.Cancelled
 		}
 	}
-	choice := Choice{Plan: plan, Done: func(string, int) bool { return false }}
+	choice := Choice{Plan: plan, Done: func(study.Run) bool { return false }}
 	for _, b := range choice.EndedBadly(states) {
 		switch {
 		case b.Last.Attached():
@@ -242,7 +242,7 @@ func ProgressOf(plan *study.Plan, attempts []*Attempt) Progress {
 	}
 	of := attemptsAt(states)
 	for _, planned := range plan.Points {
-		tried := of[place{planned.Point.ID, planned.Point.Repeat}]
+		tried := of[planned.Point.Run()]
 		switch {
 		case len(tried) == 0:
 			p.Unbegun++

@@ -18,9 +18,8 @@ type Change struct{ File, Was, Is string }
 
 // An Outdated is a good result that was measured with other versions of the user's files than the current ones.
 type Outdated struct {
-	Point   string
-	Repeat  int
-	Run     rundir.Folder // "" where only the store has it
+	study.Run
+	Folder  rundir.Folder // of the run; "" where only the store has it
 	Changes []Change
 }
 
@@ -29,20 +28,16 @@ type Outdated struct {
 type Versions struct {
 	// Stored are the own files of a good result in the store, by name: the first
 	// digits of each.
-	Stored func(point string, repeat int) map[string]string
+	Stored func(study.Run) map[string]string
 
 	digests map[string]string // path to digest
 }
 
 // Outdated returns the outdated results among the plan's good results; of a run's results the latest counts.
 func (v *Versions) Outdated(plan *study.Plan, attempts []*Attempt) []Outdated {
-	type key struct {
-		point  string
-		repeat int
-	}
-	good := map[key]*Attempt{}
+	good := map[study.Run]*Attempt{}
 	for _, a := range attempts {
-		k := key{a.Point.ID, a.Point.Repeat}
+		k := a.Point.Run()
 		if a.Unreadable == nil && a.Verdict != nil && a.Verdict.Status.Good() && (good[k] == nil || good[k].Number < a.Number) {
 			good[k] = a
 		}
@@ -53,12 +48,12 @@ func (v *Versions) Outdated(plan *study.Plan, attempts []*Attempt) []Outdated {
 		if len(is) == 0 {
 			continue // the framework runs no files of the user
 		}
-		o := Outdated{Point: p.Point.ID, Repeat: p.Point.Repeat}
+		o := Outdated{Run: p.Point.Run()}
 		was := map[string]string(nil)
-		if a := good[key{o.Point, o.Repeat}]; a != nil {
-			o.Run, was = a.Run, filesOf(a)
+		if a := good[o.Run]; a != nil {
+			o.Folder, was = a.Run, filesOf(a)
 		} else if v.Stored != nil {
-			was = v.Stored(o.Point, o.Repeat)
+			was = v.Stored(o.Run)
 		}
 		for file, sum := range is {
 			if before := was[file]; before != "" && !strings.HasPrefix(sum, before) {

@@ -35,7 +35,7 @@ func TestOutdatedIsBegunAgain(t *testing.T) {
 		{"purged in part", []State{state(1, metrics.Failed), state(2, metrics.Done)}, map[rundir.Folder]bool{state(2, metrics.Done).Run: true}, 5, []int{6}},
 	} {
 		c := Choice{Plan: &study.Plan{Points: []study.Planned{p}}, Outdated: test.old,
-			Done: func(string, int) bool { return false }, Last: func(string, int) int { return test.last }}
+			Done: func(study.Run) bool { return false }, Last: func(study.Run) int { return test.last }}
 		var got []int
 		for _, todo := range c.Todo(test.states) {
 			got = append(got, todo.Number)

@@ -55,7 +55,7 @@ func (s *Study) between(v *View) map[int][]string {
 	of := map[int][]string{}
 	for _, p := range s.Plan.Points {
 		n := p.Point.Workers
-		if p.Between && curves[p.Curve] && v.Runs[n] == 0 && !s.Failed[Run{p.Point.ID, p.Point.Repeat}] && !slices.Contains(of[n], p.Point.ID) {
+		if p.Between && curves[p.Curve] && v.Runs[n] == 0 && !s.Failed[p.Point.Run()] && !slices.Contains(of[n], p.Point.ID) {
 			of[n] = append(of[n], p.Point.ID)
 		}
 	}

@@ -40,14 +40,14 @@ func contest(t *testing.T, precisions []string, rate func(precision string, repe
 	}
 	l := newLab(nil)
 	s := &Study{Folder: folder(t), Plan: plan, Design: design, Compares: true, Tell: func(string, ...any) {}}
-	s.Done = func(context.Context) (map[Run]bool, error) { return l.made, nil }
+	s.Done = func(context.Context) (map[study.Run]bool, error) { return l.made, nil }
 	s.Collect = func(context.Context) error { return nil }
 	s.Spent = func(context.Context) (float64, error) { return float64(len(l.order)), nil }
 	s.Now = func() time.Time { return l.now }
 	s.Measure = func(_ context.Context, plan *study.Plan) error {
 		l.batch = append(l.batch, len(plan.Points))
 		for _, p := range plan.Points {
-			r := Run{p.Point.ID, p.Point.Repeat}
+			r := p.Point.Run()
 			l.made[r] = true
 			l.order = append(l.order, scaling.Observation{Run: fmt.Sprintf("s/%s-r%d-a1", r.Point, r.Repeat), Study: "s", Point: r.Point, Repeat: r.Repeat,
 				Framework: "native", Workers: 2, Nodes: 1, BeganUnix: 1.79e9 + 100*float64(r.Repeat),

@@ -19,12 +19,6 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/sequential"
 )
 
-// A Run identifies a planned run.
-type Run struct {
-	Point  string
-	Repeat int
-}
-
 // Results are the good runs of a study, as curves with the confidence level of a design.
 type Results struct {
 	Curves       []scaling.Curve
@@ -46,7 +40,7 @@ type Study struct {
 	Compares  bool              // the question is which of two settings is better, not how many workers are best
 	Once      bool              // start one batch and do not wait for its end
 
-	Done    func(context.Context) (map[Run]bool, error) // runs with a good result
+	Done    func(context.Context) (map[study.Run]bool, error) // runs with a good result
 	Results func(context.Context, sequential.Design) (*Results, error)
 	Measure func(context.Context, *study.Plan) error // makes the runs of a plan that have no good result
 	Collect func(context.Context) error              // reads results, and looks.json, into the database
@@ -58,7 +52,7 @@ type Study struct {
 
 	// Failed are runs without a good result that must not be repeated. Run adds the runs that
 	// failed while it ran.
-	Failed map[Run]bool
+	Failed map[study.Run]bool
 }
 
 // An Outcome is the state of a study after a look or a batch.
@@ -87,7 +81,7 @@ func (o *Outcome) Answers() (list []string) {
 // outcome. An error comes from one of the functions of the Study, or from reading or writing files.
 func (s *Study) Run(ctx context.Context) (*Outcome, error) {
 	if s.Failed == nil {
-		s.Failed = map[Run]bool{}
+		s.Failed = map[study.Run]bool{}
 	}
 	record, err := Read(s.Folder)
 	if err != nil {
@@ -168,7 +162,7 @@ func (s *Study) begin(ctx context.Context, record *Record, plan *study.Plan) (*O
 }
 
 // lookAhead analyses the results, chooses what to measure next, and records both.
-func (s *Study) lookAhead(ctx context.Context, record *Record, done map[Run]bool) (*ahead, error) {
+func (s *Study) lookAhead(ctx context.Context, record *Record, done map[study.Run]bool) (*ahead, error) {
 	views, scatter, err := s.look(ctx, record)
 	if err != nil {
 		return nil, err
@@ -211,7 +205,7 @@ func (s *Study) First() *study.Plan { return s.plan(s.first(), nil) }
 // plan returns the runs that are missing until each point has as many good runs as target says,
 // lowest repeat numbers first. The same command does not repeat a failed run. A point with at least
 // two more failed than good runs gets no further run.
-func (s *Study) plan(target map[string]int, done map[Run]bool) *study.Plan {
+func (s *Study) plan(target map[string]int, done map[study.Run]bool) *study.Plan {
 	have := map[string]int{}
 	for r := range done {
 		have[r.Point]++
@@ -225,7 +219,7 @@ func (s *Study) plan(target map[string]int, done map[Run]bool) *study.Plan {
 	plan := *s.Plan
 	plan.Points = nil
 	for _, p := range s.Plan.Points {
-		r := Run{p.Point.ID, p.Point.Repeat}
+		r := p.Point.Run()
 		if r.Repeat >= s.from[r.Point] && have[r.Point] < target[r.Point] && lost[r.Point] > -sequential.First && !done[r] && !s.Failed[r] {
 			have[r.Point]++
 			plan.Points = append(plan.Points, p)
@@ -250,13 +244,13 @@ func (s *Study) measure(ctx context.Context, plan *study.Plan) (ended bool, err 
 	}
 	good := map[string]bool{} // points with a good run in this batch
 	for _, p := range plan.Points {
-		r := Run{p.Point.ID, p.Point.Repeat}
+		r := p.Point.Run()
 		good[r.Point] = good[r.Point] || done[r]
 		s.Failed[r] = !done[r]
 	}
 	for _, p := range s.Plan.Points { // if all runs of a point failed, further repeats would fail, too
 		if was, tried := good[p.Point.ID]; tried && !was {
-			s.Failed[Run{p.Point.ID, p.Point.Repeat}] = true
+			s.Failed[p.Point.Run()] = true
 		}
 	}
 	return true, nil
@@ -313,7 +307,7 @@ func (s *Study) Look(ctx context.Context) (*Outcome, error) {
 
 // outcome decides from the views whether all questions are decided, and chooses what to measure
 // next. spent are the node-hours used so far.
-func (s *Study) outcome(views []View, done map[Run]bool, spent float64) *ahead {
+func (s *Study) outcome(views []View, done map[study.Run]bool, spent float64) *ahead {
 	o := &ahead{Outcome: Outcome{Views: views, Decided: true, Savings: s.savings(views, done)}}
 	left := -1.0
 	if s.NodeHours > 0 {

@@ -24,9 +24,9 @@ import (
 type lab struct {
 	speeds map[int][]float64
 	later  []int // counts between doublings
-	fails  map[Run]bool
+	fails  map[study.Run]bool
 	dies   int // batches after which the command dies; 0 means never
-	made   map[Run]bool
+	made   map[study.Run]bool
 	order  []scaling.Observation
 	told   []string
 	batch  []int // runs that each batch made
@@ -36,7 +36,7 @@ type lab struct {
 var errDied = errors.New("killed")
 
 func newLab(speeds map[int][]float64) *lab {
-	return &lab{speeds: speeds, fails: map[Run]bool{}, made: map[Run]bool{}, now: time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)}
+	return &lab{speeds: speeds, fails: map[study.Run]bool{}, made: map[study.Run]bool{}, now: time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)}
 }
 
 func (l *lab) study(t *testing.T, folder rundir.Study, most int) *Study {
@@ -52,7 +52,7 @@ func (l *lab) study(t *testing.T, folder rundir.Study, most int) *Study {
 		}
 	}
 	return &Study{Folder: folder, Plan: plan, Design: design,
-		Done: func(context.Context) (map[Run]bool, error) { return maps.Clone(l.made), nil },
+		Done: func(context.Context) (map[study.Run]bool, error) { return maps.Clone(l.made), nil },
 		Results: func(_ context.Context, d sequential.Design) (*Results, error) {
 			curves, err := scaling.Analyse(l.order, d.Options())
 			return &Results{Curves: curves, Observations: l.order, Wish: func(scaling.Curve) advice.Options { return advice.Options{} }}, err
@@ -78,7 +78,7 @@ func (l *lab) measure(_ context.Context, plan *study.Plan) error {
 			l.dies = 0
 			return errDied
 		}
-		r := Run{p.Point.ID, p.Point.Repeat}
+		r := p.Point.Run()
 		if l.fails[r] {
 			continue
 		}
@@ -226,13 +226,13 @@ func TestRunUndecided(t *testing.T) {
 // A run that fails is replaced by the next repeat; a point that always fails ends the study.
 func TestRunWithFailures(t *testing.T) {
 	l := newLab(clearSpeeds())
-	l.fails[Run{"w2", 1}] = true
+	l.fails[study.Run{Point: "w2", Repeat: 1}] = true
 	if o := run(t, l.study(t, folder(t), 12)); !o.Decided || len(l.order) != 10 || !slices.Equal(l.batch, []int{6, 1, 4}) {
 		t.Errorf("%+v, %d runs, batches %v", o, len(l.order), l.batch)
 	}
 	l = newLab(clearSpeeds())
 	for r := 3; r <= 12; r++ {
-		l.fails[Run{"w4", r}] = true
+		l.fails[study.Run{Point: "w4", Repeat: r}] = true
 	}
 	o := run(t, l.study(t, folder(t), 12))
 	if o.Decided || !strings.HasPrefix(o.Stopped, "failures") || !slices.Equal(l.batch, []int{6, 4}) {
@@ -244,7 +244,7 @@ func TestRunWithFailures(t *testing.T) {
 func TestRunAfterFailures(t *testing.T) {
 	l := newLab(clearSpeeds())
 	s := l.study(t, folder(t), 12)
-	s.Once, s.Failed = true, map[Run]bool{{"w4", 1}: true, {"w4", 2}: true}
+	s.Once, s.Failed = true, map[study.Run]bool{{Point: "w4", Repeat: 1}: true, {Point: "w4", Repeat: 2}: true}
 	if o := run(t, s); len(o.Next.Points) != 4 {
 		t.Errorf("%d runs", len(o.Next.Points))
 	}

@@ -6,12 +6,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
 // savings returns a text that says how many of the runs that the design allows were made, and why others were not; ""
 // if all were made.
-func (s *Study) savings(views []View, done map[Run]bool) string {
+func (s *Study) savings(views []View, done map[study.Run]bool) string {
 	good := map[string]int{}
 	for r := range done {
 		good[r.Point]++

@@ -82,7 +82,7 @@ func (s *Study) views(r *Results) ([]View, error) {
 func (s *Study) closed(points map[int][]string) map[int]bool {
 	left := map[string]bool{}
 	for _, p := range s.Plan.Points {
-		if !s.Failed[Run{p.Point.ID, p.Point.Repeat}] {
+		if !s.Failed[p.Point.Run()] {
 			left[p.Point.ID] = true
 		}
 	}

@@ -56,6 +56,15 @@ type Point struct {
 	Architecture measure.Architecture `json:"architecture,omitzero"`
 }
 
+// A Run identifies a planned run: a point, by its ID, and the number of its repeat.
+type Run struct {
+	Point  string
+	Repeat int
+}
+
+// Run returns the planned run that the point describes.
+func (p *Point) Run() Run { return Run{p.ID, p.Repeat} }
+
 // Resources that can be enforced for a point.
 const (
 	CPUsKey   = "resources.cpus_per_worker"

@@ -149,15 +149,15 @@ func (k *Work) CheckFiles(choice launcher.Choice) error {
 	if err != nil {
 		return err
 	}
-	whole := map[Repeat]bool{} // true: has a good result or is still in progress
+	whole := map[study.Run]bool{} // true: has a good result or is still in progress
 	for _, a := range attempts {
 		if a.Unreadable == nil && !choice.Outdated[a.Run] && (a.Verdict == nil || a.Verdict.Status.Good()) {
-			whole[Repeat{a.Point.ID, a.Point.Repeat}] = true
+			whole[a.Point.Run()] = true
 		}
 	}
 	plan := &study.Plan{Study: choice.Plan.Study}
 	for _, p := range choice.Plan.Points {
-		if id, repeat := p.Point.ID, p.Point.Repeat; !whole[Repeat{id, repeat}] && !choice.Done(id, repeat) {
+		if run := p.Point.Run(); !whole[run] && !choice.Done(run) {
 			p.Point.Repeat = 1 // each point is checked once
 			plan.Points = append(plan.Points, p)
 		}

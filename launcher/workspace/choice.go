@@ -25,8 +25,8 @@ func (k *Work) Choice(ctx context.Context, again bool) (launcher.Choice, error) 
 		return launcher.Choice{}, err
 	}
 	choice := launcher.Choice{Plan: k.Plan, Policy: k.Study.Policy,
-		Done: func(point string, repeat int) bool { return stored.Done[Repeat{point, repeat}] },
-		Last: func(point string, repeat int) int { return stored.Last[Repeat{point, repeat}] }}
+		Done: func(run study.Run) bool { return stored.Done[run] },
+		Last: func(run study.Run) int { return stored.Last[run] }}
 	if err := k.noteForgotten(stored); err != nil {
 		return choice, err
 	}
@@ -39,8 +39,8 @@ func (k *Work) Choice(ctx context.Context, again bool) (launcher.Choice, error) 
 	}
 	choice.Outdated = map[rundir.Folder]bool{}
 	for _, o := range list {
-		choice.Outdated[o.Run] = true
-		delete(stored.Done, Repeat{o.Point, o.Repeat})
+		choice.Outdated[o.Folder] = true
+		delete(stored.Done, o.Run)
 	}
 	return choice, nil
 }
@@ -55,13 +55,13 @@ func (k *Work) noteForgotten(stored Results) error {
 	if err != nil {
 		return err
 	}
-	there := map[Repeat]bool{}
+	there := map[study.Run]bool{}
 	for _, a := range attempts {
-		there[Repeat{a.Point.ID, a.Point.Repeat}] = true
+		there[a.Point.Run()] = true
 	}
 	n := 0
 	for _, p := range k.Plan.Points {
-		if at := (Repeat{p.Point.ID, p.Point.Repeat}); stored.Forgotten[at] && !stored.Done[at] && !there[at] {
+		if at := p.Point.Run(); stored.Forgotten[at] && !stored.Done[at] && !there[at] {
 			n++
 		}
 	}
@@ -83,7 +83,7 @@ func (k *Work) outdated(stored Results) ([]launcher.Outdated, error) {
 }
 
 func versions(stored Results) *launcher.Versions {
-	return &launcher.Versions{Stored: func(point string, repeat int) map[string]string { return stored.Made[Repeat{point, repeat}] }}
+	return &launcher.Versions{Stored: func(run study.Run) map[string]string { return stored.Made[run] }}
 }
 
 // NoteOutdated tells the user which results were measured with other versions of the user's scripts
@@ -164,13 +164,13 @@ func (k *Work) Inventory(ctx context.Context) (Inventory, error) {
 	last := latest(attempts)
 	list := versions(stored).Outdated(k.Plan, attempts)
 	in.Outdated = outdatedLines(list)
-	others := map[Repeat]bool{}
+	others := map[study.Run]bool{}
 	for _, o := range list {
-		others[Repeat{o.Point, o.Repeat}] = true
+		others[o.Run] = true
 	}
 	reasons := map[string]map[string]int{}
 	for _, p := range k.Plan.Points {
-		id, at := p.Point.ID, Repeat{p.Point.ID, p.Point.Repeat}
+		id, at := p.Point.ID, p.Point.Run()
 		why := last[at]
 		switch {
 		case others[at]:
@@ -215,10 +215,10 @@ const (
 
 // latest returns, for each repeat, how its latest attempt ended, or good if any of its attempts has
 // a good result.
-func latest(attempts []*launcher.Attempt) map[Repeat]string {
-	last := map[Repeat]string{}
+func latest(attempts []*launcher.Attempt) map[study.Run]string {
+	last := map[study.Run]string{}
 	for _, a := range attempts { // in ascending order of their numbers
-		at := Repeat{a.Point.ID, a.Point.Repeat}
+		at := a.Point.Run()
 		switch {
 		case last[at] == good:
 		case a.Unreadable != nil:
@@ -243,32 +243,26 @@ func (in Inventory) Summary(points int) string {
 	return fmt.Sprintf("%s: %d %s results, %d to run", number.Count(points, "point"), in.Whole, verb, len(in.Left))
 }
 
-// A Repeat identifies one planned run: a point and the number of its repeat.
-type Repeat struct {
-	Point  string
-	Repeat int
-}
-
 // Results are a study's good runs in the database, including runs whose folders were removed.
 type Results struct {
-	Done map[Repeat]bool
-	Last map[Repeat]int               // number of the last attempt, good or not
-	Made map[Repeat]map[string]string // the user's scripts and data: name to the first digits of the SHA-256
+	Done map[study.Run]bool
+	Last map[study.Run]int               // number of the last attempt, good or not
+	Made map[study.Run]map[string]string // the user's scripts and data: name to the first digits of the SHA-256
 
-	Forgotten map[Repeat]bool // runs of which an attempt was forgotten
+	Forgotten map[study.Run]bool // runs of which an attempt was forgotten
 }
 
 // Results reads a study's results from the database; without a database they are empty. Runs in the
 // folder's trash count as forgotten, even if the database does not have that yet.
-func (w *Workspace) Results(ctx context.Context, study string, folder rundir.Study) (Results, error) {
-	r := Results{map[Repeat]bool{}, map[Repeat]int{}, map[Repeat]map[string]string{}, map[Repeat]bool{}}
+func (w *Workspace) Results(ctx context.Context, name string, folder rundir.Study) (Results, error) {
+	r := Results{map[study.Run]bool{}, map[study.Run]int{}, map[study.Run]map[string]string{}, map[study.Run]bool{}}
 	trash, err := folder.Forgotten()
 	if err != nil {
 		return r, err
 	}
 	gone := map[string]bool{}
 	for _, a := range trash {
-		gone[study+"/"+a.Run.Name()] = true
+		gone[name+"/"+a.Run.Name()] = true
 		r.forget(a)
 	}
 	file, err := w.Database()
@@ -283,23 +277,23 @@ func (w *Workspace) Results(ctx context.Context, study string, folder rundir.Stu
 		return r, StoreError(err)
 	}
 	defer db.Close()
-	return r, StoreError(r.read(ctx, db, study, gone))
+	return r, StoreError(r.read(ctx, db, name, gone))
 }
 
 // read adds the database's runs of a study; gone contains the names of runs in the trash.
-func (r *Results) read(ctx context.Context, db *store.Store, study string, gone map[string]bool) error {
-	rows, err := db.Runs(ctx, store.Filter{Study: study})
+func (r *Results) read(ctx context.Context, db *store.Store, name string, gone map[string]bool) error {
+	rows, err := db.Runs(ctx, store.Filter{Study: name})
 	if err != nil {
 		return err
 	}
 	for _, row := range rows {
-		at := Repeat{row.Point, row.Repeat}
+		at := study.Run{Point: row.Point, Repeat: row.Repeat}
 		r.Last[at] = max(r.Last[at], row.Attempt)
 		if row.Status.Good() && !gone[row.Run] {
 			r.Done[at] = true
 		}
 	}
-	names, err := db.Forgotten(ctx, study)
+	names, err := db.Forgotten(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -308,15 +302,15 @@ func (r *Results) read(ctx context.Context, db *store.Store, study string, gone 
 			r.forget(a)
 		}
 	}
-	made, err := db.MadeWith(ctx, study)
+	made, err := db.MadeWith(ctx, name)
 	for _, m := range made {
-		r.Made[Repeat{m.Point, m.Repeat}] = m.Files
+		r.Made[study.Run{Point: m.Point, Repeat: m.Repeat}] = m.Files
 	}
 	return err
 }
 
 func (r *Results) forget(a rundir.Attempt) {
-	at := Repeat{a.Point, a.Repeat}
+	at := study.Run{Point: a.Point, Repeat: a.Repeat}
 	r.Forgotten[at] = true
 	r.Last[at] = max(r.Last[at], a.Number)
 }

@@ -124,7 +124,7 @@ func (w *Workspace) knowsPoints(ctx context.Context, st *study.Study, plan *stud
 		return false
 	}
 	for _, p := range plan.Points {
-		if stored.Done[Repeat{p.Point.ID, p.Point.Repeat}] {
+		if stored.Done[p.Point.Run()] {
 			return true
 		}
 	}

@@ -1,3 +1,5 @@
 package slurm
 
-func none(string, int) bool { return false }
+import "github.com/scalebench/scalebench/launcher/study"
+
+func none(study.Run) bool { return false }

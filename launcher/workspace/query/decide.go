@@ -39,13 +39,9 @@ func (r *Reader) Deciding(ctx context.Context, w *workspace.Work, o Wish) (*deci
 		design = design.ForTests()
 	}
 	return &decide.Study{Compares: o.Contrast != "", Folder: w.Folder, Plan: w.Plan, Design: design, NodeHours: w.Study.MaxNodeHours, By: w.Study.StopBy, Tell: r.Note, Now: time.Now,
-		Done: func(ctx context.Context) (map[decide.Run]bool, error) {
+		Done: func(ctx context.Context) (map[study.Run]bool, error) {
 			results, err := r.Workspace.Results(ctx, w.Study.Name, w.Folder)
-			done := map[decide.Run]bool{}
-			for at := range results.Done {
-				done[decide.Run(at)] = true
-			}
-			return done, err
+			return results.Done, err
 		},
 		Spent: func(ctx context.Context) (float64, error) {
 			spent, err := r.Spent(ctx, w)
@@ -58,7 +54,7 @@ func (r *Reader) Deciding(ctx context.Context, w *workspace.Work, o Wish) (*deci
 }
 
 // FailedRuns returns the runs of the plan that failed and that the policy does not repeat.
-func (r *Reader) FailedRuns(ctx context.Context, w *workspace.Work, choice launcher.Choice) (map[decide.Run]bool, error) {
+func (r *Reader) FailedRuns(ctx context.Context, w *workspace.Work, choice launcher.Choice) (map[study.Run]bool, error) {
 	attempts, err := launcher.Attempts(w.Folder)
 	if err != nil {
 		return nil, err
@@ -67,12 +63,12 @@ func (r *Reader) FailedRuns(ctx context.Context, w *workspace.Work, choice launc
 	if err != nil {
 		return nil, err
 	}
-	failed := map[decide.Run]bool{}
+	failed := map[study.Run]bool{}
 	for _, b := range choice.EndedBadly(states) {
-		failed[decide.Run{Point: b.Planned.Point.ID, Repeat: b.Planned.Point.Repeat}] = true
+		failed[b.Planned.Point.Run()] = true
 	}
 	for _, t := range choice.Todo(states) {
-		delete(failed, decide.Run{Point: t.Point.ID, Repeat: t.Point.Repeat})
+		delete(failed, t.Point.Run())
 	}
 	return failed, nil
 }
