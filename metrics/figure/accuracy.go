@@ -45,7 +45,7 @@ var (
 // againstTime draws one thin line per run against the time since training began.
 func (j judged) againstTime(d Data) (chart, error) {
 	return j.traces(d, func(longest float64) axis { return timeAxis("training time", longest) },
-		func(_ scaling.Observation, e scaling.Evaluation) float64 { return e.Seconds })
+		func(_ *scaling.Observation, e scaling.Evaluation) float64 { return e.Seconds })
 }
 
 // againstSamples draws one line per run against the samples trained on, over all ranks. If lines
@@ -54,10 +54,10 @@ func (j judged) againstTime(d Data) (chart, error) {
 // may differ in length.
 func (j judged) againstSamples(d Data) (chart, error) {
 	what := "samples"
-	each := func(o scaling.Observation) float64 { return 1 }
+	each := func(o *scaling.Observation) float64 { return 1 }
 	if j.of != measure.OfAccuracy && !slices.ContainsFunc(d.Observations, func(o scaling.Observation) bool { return !(o.Values[measure.TokensPerSample] >= 1) }) {
 		what = "tokens"
-		each = func(o scaling.Observation) float64 { return o.Values[measure.TokensPerSample] }
+		each = func(o *scaling.Observation) float64 { return o.Values[measure.TokensPerSample] }
 	}
 	return j.traces(d, func(most float64) axis {
 		a := newAxis(what + " trained on")
@@ -65,18 +65,18 @@ func (j judged) againstSamples(d Data) (chart, error) {
 			a.unit, a.title = 1e6, a.title+" (millions)"
 		}
 		return a
-	}, func(o scaling.Observation, e scaling.Evaluation) float64 { return float64(e.Samples) * each(o) })
+	}, func(o *scaling.Observation, e scaling.Evaluation) float64 { return float64(e.Samples) * each(o) })
 }
 
 // A where function returns the position of an evaluation on the x axis.
-type where func(scaling.Observation, scaling.Evaluation) float64
+type where func(*scaling.Observation, scaling.Evaluation) float64
 
 // tracing builds a chart with one line per run.
 type tracing struct {
 	chart
 	judged
 	at       where
-	byRun    map[string]scaling.Observation
+	byRun    map[string]*scaling.Observation
 	bySeries bool // one look (colour, marker and dashes) per series; otherwise per worker count of each series
 	alone    bool // whether there is only one series
 
@@ -87,11 +87,10 @@ type tracing struct {
 
 // traces draws one line per run; at gives the positions on the x axis.
 func (j judged) traces(d Data, along func(most float64) axis, at where) (chart, error) {
-	byRun := make(map[string]scaling.Observation, len(d.Observations))
+	byRun := scaling.ByRun(d.Observations)
 	longest := 0.0
-	for _, o := range d.Observations {
-		byRun[o.Run] = o
-		for _, p := range j.trace(o, at) {
+	for i := range d.Observations {
+		for _, p := range j.trace(&d.Observations[i], at) {
 			longest = max(longest, p.X)
 		}
 	}
@@ -162,7 +161,7 @@ func (c *tracing) series(cv scaling.Curve) {
 
 // run draws the line of one run and returns the line's end; nil if the run has fewer points than a
 // line needs.
-func (c *tracing) run(o scaling.Observation, name string, style int) *XY {
+func (c *tracing) run(o *scaling.Observation, name string, style int) *XY {
 	line := c.trace(o, c.at)
 	if len(line) == 0 {
 		return nil
@@ -189,7 +188,7 @@ func (c *tracing) run(o scaling.Observation, name string, style int) *XY {
 }
 
 // trace returns the points of a run's line, without values that are not finite.
-func (j judged) trace(o scaling.Observation, at where) []XY {
+func (j judged) trace(o *scaling.Observation, at where) []XY {
 	var line []XY
 	for _, e := range o.Evaluations {
 		y, ok := j.value(e)

@@ -27,10 +27,7 @@ var parts = []struct {
 // per series. Parts are stacked if they add up to at most the whole; parts that overlap in
 // time are drawn side by side, each from 0.
 func breakdown(d Data, _ Options) ([]chart, error) {
-	byRun := make(map[string]scaling.Observation, len(d.Observations))
-	for _, o := range d.Observations {
-		byRun[o.Run] = o
-	}
+	byRun := scaling.ByRun(d.Observations)
 	var charts []chart
 	var empty []string
 	for _, cv := range d.Curves {
@@ -52,7 +49,7 @@ func breakdown(d Data, _ Options) ([]chart, error) {
 }
 
 // overlapping reports whether the parts of a run's step add up to more than the step.
-func overlapping(o scaling.Observation) bool {
+func overlapping(o *scaling.Observation) bool {
 	sum := 0.0
 	for _, part := range parts {
 		if share := o.Known(part.measure); share != nil && *share >= 0 {
@@ -72,7 +69,7 @@ type columns struct {
 	labels  []Mark
 }
 
-func stack(cv scaling.Curve, byRun map[string]scaling.Observation) (chart, bool) {
+func stack(cv scaling.Curve, byRun map[string]*scaling.Observation) (chart, bool) {
 	c := columns{chart: chart{title: shown(cv.Series), y: newAxis("share of the step time (%)")}, missing: map[string][]int{}}
 	c.y.unit, c.y.zero = 0.01, true
 	c.overlap = slices.ContainsFunc(cv.Points, func(p scaling.Point) bool {
@@ -111,7 +108,7 @@ func stack(cv scaling.Curve, byRun map[string]scaling.Observation) (chart, bool)
 }
 
 // column draws the parts of a run's step and the remainder.
-func (c *columns) column(workers int, o scaling.Observation) {
+func (c *columns) column(workers int, o *scaling.Observation) {
 	x, foot := float64(len(c.names)), 0.0
 	c.names = append(c.names, number.Short(float64(workers), 15))
 	var marks []Mark

@@ -203,7 +203,7 @@ func svgText(t *testing.T, svg []byte) string {
 		}
 		switch token := token.(type) {
 		case xml.StartElement:
-			if !slices.Contains([]string{"svg", "title", "desc", "g", "path", "text"}, token.Name.Local) {
+			if !slices.Contains([]string{"svg", "title", "desc", "g", "path", "circle", "text"}, token.Name.Local) {
 				t.Errorf("element <%s> in the SVG", token.Name.Local)
 			}
 		case xml.CharData:

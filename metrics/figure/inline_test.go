@@ -22,7 +22,7 @@ func TestInline(t *testing.T) {
 		}
 	}
 	d := xml.NewDecoder(strings.NewReader(text))
-	circles := 0
+	circles, circle := 0, false
 	for {
 		token, err := d.Token()
 		if err == io.EOF {
@@ -35,9 +35,10 @@ func TestInline(t *testing.T) {
 		if !ok {
 			continue
 		}
-		if e.Name.Local == "circle" {
+		if e.Name.Local == "title" && circle { // not the figure's own
 			circles++
 		}
+		circle = e.Name.Local == "circle"
 		for _, a := range e.Attr {
 			if a.Name.Local == "style" {
 				t.Fatalf("%s has a style", e.Name.Local)

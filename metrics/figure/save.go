@@ -109,7 +109,33 @@ func (f *Drawing) svg() (prologue, drawing string, err error) {
 	// A viewer without this font uses one with the same widths instead of its default. Text
 	// from users cannot contain the quote, since it is escaped.
 	body = strings.ReplaceAll(body, `style="font-family:Liberation Sans;`, `style="font-family:'Liberation Sans',Arial,Helvetica,sans-serif;`)
-	body = textElement.ReplaceAllStringFunc(body, fixLength)
+	body = joinRims(textElement.ReplaceAllStringFunc(body, fixLength))
 	return prologue, fmt.Sprintf(" viewBox=\"0 0 %.5g %.5g\" role=\"img\" aria-label=\"%s\">\n<title>%s</title>\n<desc>%s</desc>\n%s",
 		f.size.X.Points(), f.size.Y.Points(), html.EscapeString(f.name), html.EscapeString(f.name), html.EscapeString(f.Caption()), body), nil
+}
+
+// fullCircle matches the path that vgsvg writes for a circle: two arcs between opposite points.
+var fullCircle = regexp.MustCompile(`^<path d="M([0-9.]+),([0-9.]+)A([0-9.]+),[0-9.]+ 0 1 1 ([0-9.]+),[0-9.]+A[^A]*Z$`)
+
+// joinRims makes one circle element of each filled circle and its rim, which vgsvg writes as two paths of three times
+// the size. A figure may have thousands of dots.
+func joinRims(body string) string {
+	var b strings.Builder
+	filled, path := "", "" // the line before, not written yet, and its part up to the style
+	for line := range strings.Lines(body) {
+		of, rim, _ := strings.Cut(line, `" style="fill:none;`)
+		if m := fullCircle.FindStringSubmatch(of); m != nil && of == path {
+			right, err := strconv.ParseFloat(m[1], 64)
+			left, err2 := strconv.ParseFloat(m[4], 64)
+			if err == nil && err2 == nil {
+				fill := strings.TrimSuffix(filled[len(path):], "\" />\n")
+				line = fmt.Sprintf("<circle cx=\"%.5g\" cy=\"%s\" r=\"%s%s;%s", (left+right)/2, m[2], m[3], fill, rim)
+				filled = ""
+			}
+		}
+		b.WriteString(filled)
+		filled = line
+		path, _, _ = strings.Cut(line, `" style="`)
+	}
+	return b.String() + filled
 }
