@@ -31,8 +31,8 @@ type ImportOptions struct {
 	Sum     string   // column of a CSV file that distinguishes the parts of one run
 	Replace bool     // replace runs of files that were imported with other settings
 
-	say    func(string)        // receives notes about a file
-	digest func(string) string // of a secret
+	say  func(string)                 // receives notes about a file
+	hide func(name string, v any) any // hides the secrets in the value of a parameter
 }
 
 // An ImportedRun is a run to be stored, with its origin.
@@ -53,13 +53,13 @@ func Import(ctx context.Context, w *Workspace, o ImportOptions, files []string, 
 		return err
 	}
 	keyed := sync.OnceValues(func() (redact.Key, error) { return redact.ReadKey(redact.KeyFile(path)) })
-	o.digest = func(secret string) string {
+	o.hide = redact.Hider(func(secret string) string {
 		key, err := keyed()
 		if err != nil {
 			w.Warn("%v", err) // the store then refuses runs with secrets
 		}
 		return key.Hide(secret)
-	}
+	}).Remembering()
 	// Make the first run before opening the database, so that an unreadable file creates none.
 	next, stop := iter.Pull2(o.each(files, sets))
 	defer stop()
@@ -166,7 +166,7 @@ func (o *ImportOptions) check(w *Workspace, files []string) (map[string]any, err
 		return nil, err
 	}
 	o.say = func(text string) { w.Note("%s", text) }
-	o.digest = redact.Key(nil).Hide
+	o.hide = redact.Key(nil).Value
 	return sets, nil
 }
 

@@ -13,6 +13,7 @@ import (
 	_ "github.com/mattn/go-sqlite3"
 
 	"github.com/scalebench/scalebench/metrics/extract"
+	"github.com/scalebench/scalebench/metrics/redact"
 	"github.com/scalebench/scalebench/metrics/store"
 )
 
@@ -72,7 +73,7 @@ func FuzzImport(f *testing.F) {
 		if err := os.WriteFile(file, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		o := ImportOptions{LogInfo: LogInfo{From: formats[int(format)%len(formats)]}, say: func(string) {}}
+		o := ImportOptions{LogInfo: LogInfo{From: formats[int(format)%len(formats)]}, say: func(string) {}, hide: redact.Key(nil).Value}
 		sets := map[string]any{"study": "s", "workload.targets": []any{0.5}}
 		if o.From == "csv" {
 			o.Maps = []string{"workers=gpus", "throughput=img_s", "accuracy=top1"}

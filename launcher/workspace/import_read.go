@@ -20,7 +20,6 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/extract"
 	"github.com/scalebench/scalebench/metrics/measure"
-	"github.com/scalebench/scalebench/metrics/redact"
 	"github.com/scalebench/scalebench/metrics/store"
 )
 
@@ -285,7 +284,7 @@ func countOf(label any) int {
 func (o *ImportOptions) name(run *metrics.Run) error {
 	labelled := map[string]any{}
 	for key, v := range run.Parameters {
-		labelled[key] = redact.Hider(o.digest).Value(key, v)
+		labelled[key] = o.hide(key, v)
 	}
 	point, err := json.Marshal([]any{run.Kind, run.Framework, run.Workers, run.Nodes, labelled})
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/scalebench/scalebench/metrics/extract"
+	"github.com/scalebench/scalebench/metrics/redact"
 )
 
 // readTable imports a table and returns, for each run, its workers and the given figures that it has, and the
@@ -38,7 +39,7 @@ func readTable(t *testing.T, csv string, args []string) (runs, told []string, er
 		}
 		lists[key] = append(lists[key], args[i+1])
 	}
-	o := ImportOptions{say: func(text string) { told = append(told, text) }}
+	o := ImportOptions{say: func(text string) { told = append(told, text) }, hide: redact.Key(nil).Value}
 	o.From = "csv"
 	o.Maps, o.Labels, o.At = lists["map"], lists["label"], lists["at"]
 	o.Sets = append(lists["set"], "study=s")

@@ -131,6 +131,34 @@ func (hide Hider) Value(name string, v any) any {
 	return v
 }
 
+// Remembering returns a function like Value that remembers its results, because the rows of a table have many equal
+// values. Without a name, it hides the secrets in a text. It is not safe for concurrent use.
+func (hide Hider) Remembering() func(name string, v any) any {
+	type parameter struct {
+		name  string
+		value any
+	}
+	const most = 1000
+	results := map[parameter]any{}
+	return func(name string, v any) any {
+		switch v.(type) {
+		case string, int64, float64:
+		default: // a list cannot be a key
+			return hide.Value(name, v)
+		}
+		p := parameter{name, v}
+		result, known := results[p]
+		if !known {
+			if len(results) == most {
+				clear(results)
+			}
+			result = hide.Value(name, v)
+			results[p] = result
+		}
+		return result
+	}
+}
+
 // Value is Hider.Value with the key's digests.
 func (k Key) Value(name string, v any) any { return Hider(k.Hide).Value(name, v) }
 

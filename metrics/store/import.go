@@ -14,6 +14,7 @@ import (
 
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/redact"
 	"github.com/scalebench/scalebench/metrics/summary"
 )
 
@@ -70,11 +71,11 @@ type importing struct {
 	tx       *sql.Tx
 	rows     *bulk
 	measures catalogue
-	keys     map[string]bool    // parameter keys that are stored already
-	studies  map[string]string  // ID by name, for studies of which runs were stored
-	repeats  map[studyPoint]int // largest repeat of each point
-	fresh    map[string]bool    // studies all of whose points are in repeats
-	hidden   map[string]string  // results of hide, by text
+	keys     map[string]bool              // parameter keys that are stored already
+	studies  map[string]string            // ID by name, for studies of which runs were stored
+	repeats  map[studyPoint]int           // largest repeat of each point
+	fresh    map[string]bool              // studies all of whose points are in repeats
+	hidden   func(name string, v any) any // value of a parameter without secrets
 	indices  *indices
 
 	// The current file; its row in the table source (0: none); hashes of its parts read so far;
@@ -89,15 +90,12 @@ type importing struct {
 type studyPoint struct{ study, point string }
 
 // rememberedPoints limits the size of importing.repeats, because each row of a table can be a
-// point. rememberedTexts limits the size of importing.hidden.
-const (
-	rememberedPoints = 10000
-	rememberedTexts  = 1000
-)
+// point.
+const rememberedPoints = 10000
 
 func newImporting(ctx context.Context, s *Store, tx *sql.Tx) *importing {
 	return &importing{ctx: ctx, store: s, tx: tx, rows: newBulk(tx), measures: catalogue{}, keys: map[string]bool{}, studies: map[string]string{},
-		repeats: map[studyPoint]int{}, fresh: map[string]bool{}, hidden: map[string]string{}, indices: &indices{tx: tx, few: fewRuns}}
+		repeats: map[studyPoint]int{}, fresh: map[string]bool{}, hidden: redact.Hider(s.digests.hide).Remembering(), indices: &indices{tx: tx, few: fewRuns}}
 }
 
 // settle inserts buffered rows and creates dropped indices. It must be called before stored rows
@@ -109,23 +107,12 @@ func (all *importing) settle() error {
 	return all.indices.create()
 }
 
-// hide returns a text with secrets hidden. It caches results, because the rows of a table have
-// many equal texts.
-func (all *importing) hide(text string) string {
-	hidden, known := all.hidden[text]
-	if !known {
-		if len(all.hidden) == rememberedTexts {
-			clear(all.hidden)
-		}
-		hidden = all.store.digests.text(text)
-		all.hidden[text] = hidden
-	}
-	return hidden
-}
+// hide returns a text with secrets hidden.
+func (all *importing) hide(text string) string { return all.hidden("", text).(string) }
 
 func (all *importing) one(i Imported) (report Report, err error) {
 	tx := all.tx
-	run, events, from := withoutSecrets(i.Run, &all.store.digests), i.Events, i.From
+	run, events, from := withoutSecrets(i.Run, all.hidden), i.Events, i.From
 	if events == nil {
 		events = slices.Values([]metrics.Event(nil))
 	}

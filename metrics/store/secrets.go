@@ -37,16 +37,14 @@ func (d *digests) hide(secret string) string {
 	return d.key.Hide(secret)
 }
 
-func (d *digests) text(text string) string { return redact.Hider(d.hide).Text(text) }
-
 // withoutSecrets returns the run in the form in which it is stored, without secrets, because
 // databases are copied and mailed. Secrets that distinguish runs are replaced by digests, secrets
-// in prose by a word.
-func withoutSecrets(run metrics.Run, d *digests) metrics.Run {
+// in prose by a word. value hides those in the value of a parameter.
+func withoutSecrets(run metrics.Run, value func(name string, v any) any) metrics.Run {
 	run.Detail = redact.Known(run.Secrets)(run.Detail)
 	run.Parameters = maps.Clone(run.Parameters)
 	for key, v := range run.Parameters {
-		run.Parameters[key] = redact.Hider(d.hide).Value(key, v)
+		run.Parameters[key] = value(key, v)
 	}
 	return run
 }
