@@ -145,7 +145,7 @@ func (r *Reader) layouts(ctx context.Context, o Question, kind string) (*Analysi
 	}
 	var list []laidOut
 	for _, c := range a.Curves {
-		one, err := predict.NewSeries(c, a.Observations, kind, figure)
+		one, err := predict.NewSeries(c, c.Observed(a.Observations), kind, figure)
 		var refusal *predict.Refusal
 		if err != nil && !errors.As(err, &refusal) {
 			return nil, nil, &workspace.Error{Err: fmt.Errorf("series %q: %w", c.Series, err),

@@ -232,8 +232,10 @@ type study struct {
 	Advice
 	o         Options
 	curve     *scaling.Curve
-	obs       []scaling.Observation          // as given to Advise, including those of other series
-	runs      map[int][]*scaling.Observation // runs of the series, by worker count
+	study     string                         // name of the study
+	observed  []*scaling.Observation         // runs of the series
+	runs      map[int][]*scaling.Observation // the same, by worker count
+	batches   map[int][]float64              // different global batches of runs, if known, by worker count
 	law       *predict.Law                   // the fitted model; nil: too few runs for it, or no model fits
 	sketch    *carrier                       // a model fitted to however few runs there are; nil: none fits
 	data      []decision.Caveat              // warnings about the runs that can change the answer
@@ -261,7 +263,11 @@ func Advise(c scaling.Curve, obs []scaling.Observation, o Options) (*Advice, err
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
-	s := &study{o: o, curve: &c, obs: obs, misses: newMisses(o.Confidence), lost: math.Inf(1), runs: map[int][]*scaling.Observation{}}
+	s := &study{o: o, curve: &c, observed: c.Observed(obs), misses: newMisses(o.Confidence), lost: math.Inf(1),
+		runs: map[int][]*scaling.Observation{}, batches: map[int][]float64{}}
+	if len(obs) > 0 {
+		s.study = obs[0].Study
+	}
 	s.Advice = Advice{Series: c.Series, Scaling: c.Scaling, Sample: c.Sample, Base: c.Base.Row(), Confidence: o.Confidence,
 		Candidates: []Candidate{}, Law: []string{}, Warnings: []string{}, Undecided: []Contender{}, Equivalent: []int{}, Caveats: []decision.Caveat{}}
 	if o.Figure != nil {
@@ -270,8 +276,12 @@ func Advise(c scaling.Curve, obs []scaling.Observation, o Options) (*Advice, err
 	if o.Cost != nil {
 		s.Currency = o.Currency
 	}
-	for _, ob := range c.Observed(obs) {
-		s.runs[ob.Workers] = append(s.runs[ob.Workers], ob)
+	for _, ob := range s.observed {
+		n := ob.Workers
+		s.runs[n] = append(s.runs[n], ob)
+		if b := predict.Batch(ob); b > 0 && !slices.Contains(s.batches[n], b) {
+			s.batches[n] = append(s.batches[n], b)
+		}
 	}
 	for _, text := range scaling.DecisiveIn([]scaling.Curve{c}, o.Warnings...) {
 		s.data = append(s.data, decision.Caveat{Kind: decision.Data, Text: text, Changes: true})
@@ -296,8 +306,10 @@ func Advise(c scaling.Curve, obs []scaling.Observation, o Options) (*Advice, err
 		if a == nil || b == nil {
 			return nil
 		}
-		return s.over(a, b).Estimate
+		p, q := s.speeds(a, b)
+		return p.Ratio(q).Estimate
 	}
+	s.law, s.sketch = nil, nil // faster holds s, and a law has many draws
 	return &s.Advice, nil
 }
 
@@ -373,19 +385,20 @@ func (s *study) place() {
 // runs. Other counts have the batch that all runs have in common, in total for strong scaling and
 // per worker for weak scaling. It returns 0 if unknown.
 func (s *study) batchAt(workers int) float64 {
-	if own := batchesOf(s.runs[workers], 1); len(own) == 1 {
+	if own := s.batches[workers]; len(own) == 1 {
 		return own[0]
 	}
 	if len(s.runs[workers]) > 0 {
 		return 0
 	}
 	var each []float64
-	for n, runs := range s.runs {
-		workers := 1
-		if s.curve.Scaling == "weak" {
-			workers = n
+	for n, batches := range s.batches {
+		if s.curve.Scaling != "weak" {
+			n = 1
 		}
-		each = append(each, batchesOf(runs, workers)...)
+		for _, b := range batches {
+			each = append(each, b/float64(n))
+		}
 	}
 	slices.Sort(each)
 	switch each = slices.Compact(each); {
@@ -395,17 +408,6 @@ func (s *study) batchAt(workers int) float64 {
 		return each[0] * float64(workers)
 	}
 	return each[0]
-}
-
-// batchesOf returns the different global batches of the runs, each divided by workers.
-func batchesOf(runs []*scaling.Observation, workers int) []float64 {
-	var list []float64
-	for _, o := range runs {
-		if b := predict.Batch(o) / float64(workers); b > 0 && !slices.Contains(list, b) {
-			list = append(list, b)
-		}
-	}
-	return list
 }
 
 func (s *study) warn(format string, a ...any) {

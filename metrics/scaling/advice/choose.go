@@ -109,7 +109,7 @@ func (s *study) nothing() {
 
 // asking returns the command that advises by another measure.
 func (s *study) asking(name string) string {
-	return fmt.Sprintf("`scalebench advise %s -m %s`", s.obs[0].Study, name)
+	return fmt.Sprintf("`scalebench advise %s -m %s`", s.study, name)
 }
 
 // byLimits sets the answer if there are limits. It chooses among the counts up to the largest

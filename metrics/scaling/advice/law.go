@@ -89,7 +89,7 @@ func (s *study) fit() error {
 		return nil
 	}
 	var refusal *predict.Refusal
-	series, err := predict.NewSeries(*s.curve, s.obs, kind, nil)
+	series, err := predict.NewSeries(*s.curve, s.observed, kind, nil)
 	if err == nil && series.Unit == measure.RateUnit(s.curve.Sample) {
 		s.sketch = &carrier{series: series}
 		s.sketch.law, err = predict.Fit(series.Study, s.o.Confidence)

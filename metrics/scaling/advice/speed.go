@@ -42,12 +42,18 @@ func (s *study) pace(p *scaling.Point) *scaling.Summary {
 // paced reports whether a point has a speed.
 func (s *study) paced(p *scaling.Point) bool { return len(s.pace(p).Values) > 0 }
 
-// over compares the speeds of points a and b.
-func (s *study) over(a, b *scaling.Point) pair {
-	x, y := s.pace(a), s.pace(b)
+// speeds returns the measures by which the speeds of points a and b are compared.
+func (s *study) speeds(a, b *scaling.Point) (x, y *scaling.Summary) {
+	x, y = s.pace(a), s.pace(b)
 	if s.byTime() && (len(x.Values) < x.Runs || len(y.Values) < y.Runs) {
 		x, y = x.Reaching(), y.Reaching()
 	}
+	return x, y
+}
+
+// over compares the speeds of points a and b.
+func (s *study) over(a, b *scaling.Point) pair {
+	x, y := s.speeds(a, b)
 	p := pair{Ratio: x.Ratio(y), success: s.success(a, b), doublings: math.Log2(float64(a.Workers) / float64(b.Workers))}
 	if e := p.Estimate; x.Constant() || y.Constant() {
 		p.constant = true

@@ -57,7 +57,14 @@ func (d *design) sample() []draw {
 	for j := range inverse {
 		inverse[j] = make([]float64, n)
 	}
+	columns := make([][]float64, n) // of rows
+	for j := range columns {
+		for _, row := range d.rows {
+			columns[j] = append(columns[j], row[j])
+		}
+	}
 	mean, z := make([]float64, n), make([]float64, n)
+	weights := make([]float64, len(d.rows))
 	size := make([]float64, n) // of each coefficient, in prior's standard deviations
 	for j := range size {
 		size[j] = 1
@@ -67,14 +74,13 @@ func (d *design) sample() []draw {
 		// The variance of runs within their count has an inverse gamma distribution.
 		noise := (d.pure + noiseWorth*usualNoise*usualNoise) / chiSquared(r, d.free+noiseWorth)
 		odd = d.oddity(r, beta, noise)
-		weights := make([]float64, len(d.rows))
 		for i := range weights {
 			weights[i] = 1 / (odd*odd + noise/d.runs[i])
 		}
 		for j := range size {
 			size[j] = magnitude(r, beta[j])
 		}
-		d.factorize(l, mean, weights, size)
+		factorize(l, mean, columns, weights, size)
 		invert(l, inverse)
 		for j := range z { // z = lᵀ·(beta − mean)
 			z[j] = 0
@@ -116,36 +122,38 @@ func renew(r *rand.Rand, beta, z []float64, inverse [][]float64) {
 }
 
 // factorize sets l·lᵀ to the precision of the coefficients, and their mean.
-func (d *design) factorize(l [][]float64, mean, weights, size []float64) {
-	n := d.terms
-	for a := range n {
+func factorize(l [][]float64, mean []float64, columns [][]float64, weights, size []float64) {
+	n := len(columns)
+	weighted := make([]float64, len(weights)) // a column times the weights
+	for a, column := range columns {
+		total := 0.0
+		for i, x := range column {
+			weighted[i] = weights[i] * x
+			total += weighted[i]
+		}
+		la := l[a]
 		for b := range a + 1 {
 			sum := 0.0
 			if a == b {
 				sum = 1 / (size[a] * size[a])
 			}
-			for i, row := range d.rows {
-				sum += weights[i] * row[a] * row[b]
+			for i, x := range columns[b] {
+				sum += weighted[i] * x
 			}
+			lb := l[b]
 			for k := range b {
-				sum -= l[a][k] * l[b][k]
+				sum -= la[k] * lb[k]
 			}
 			if a == b {
-				l[a][a] = math.Sqrt(max(sum, 1e-12))
+				la[a] = math.Sqrt(max(sum, 1e-12))
 			} else {
-				l[a][b] = sum / l[b][b]
+				la[b] = sum / lb[b]
 			}
 		}
-	}
-	for a := range n { // l·y = Xᵀ·W·1
-		sum := 0.0
-		for i, row := range d.rows {
-			sum += weights[i] * row[a]
+		for k := range a { // l·y = Xᵀ·W·1
+			total -= la[k] * mean[k]
 		}
-		for k := range a {
-			sum -= l[a][k] * mean[k]
-		}
-		mean[a] = sum / l[a][a]
+		mean[a] = total / la[a]
 	}
 	for a := n - 1; a >= 0; a-- { // lᵀ·mean = y
 		for k := a + 1; k < n; k++ {
@@ -273,10 +281,9 @@ func magnitude(r *rand.Rand, beta float64) float64 {
 	var weights [8]float64
 	total := 0.0
 	for i, m := range magnitudes {
-		x := beta / m.size
-		weights[i] = m.share * math.Exp(-x*x/2) / m.size
-		if math.IsNaN(beta) {
-			weights[i] = m.share
+		weights[i] = m.share
+		if x := beta / m.size; !math.IsNaN(x) {
+			weights[i] = m.share * math.Exp(-x*x/2) / m.size
 		}
 		total += weights[i]
 	}

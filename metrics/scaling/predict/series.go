@@ -124,13 +124,12 @@ var errScaling = errors.New("the runs do not say how large their global batch is
 // memories are the measures of a worker's memory; the first of them that runs report is used.
 var memories = []string{"reserved_memory", "allocated_memory", "used_memory"}
 
-// NewSeries returns the measurements of a curve over workers. kind is "weak" or "strong" if the user
+// NewSeries returns the measurements of a curve over workers from its runs. kind is "weak" or "strong" if the user
 // stated it, or "" to take it from the runs.
 //
-// figure is the measure that replaces the throughput in obs; nil: the throughput itself. It need
+// figure is the measure that replaces the throughput in runs; nil: the throughput itself. It need
 // not count samples, so only ratios of it can be predicted.
-func NewSeries(c scaling.Curve, obs []scaling.Observation, kind string, figure *measure.Measure) (*Series, error) {
-	runs := c.Observed(obs)
+func NewSeries(c scaling.Curve, runs []*scaling.Observation, kind string, figure *measure.Measure) (*Series, error) {
 	s := &Series{Name: c.Series, Values: map[string]any{}, Unit: measure.RateUnit(c.Sample)}
 	s.Layout = Layout{Replica: 1, Stages: 1, Virtual: 1}
 	if len(runs) == 0 {

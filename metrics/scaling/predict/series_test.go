@@ -63,7 +63,7 @@ func TestOf(t *testing.T) {
 		if err != nil && !errors.As(err, &baseless) || len(curves) != 1 {
 			t.Fatalf("%s: %d curves, %v", tt.name, len(curves), err)
 		}
-		s, err := NewSeries(curves[0], obs, tt.kind, nil)
+		s, err := NewSeries(curves[0], curves[0].Observed(obs), tt.kind, nil)
 		if err != nil {
 			t.Errorf("%s: %v", tt.name, err)
 			continue
@@ -78,7 +78,7 @@ func TestOf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := NewSeries(curves[0], obs, "", nil); !errors.Is(err, errScaling) {
+	if _, err := NewSeries(curves[0], curves[0].Observed(obs), "", nil); !errors.Is(err, errScaling) {
 		t.Errorf("no batch, no scaling: %v", err)
 	}
 }
