@@ -264,9 +264,15 @@ func (w *numberAt) scope() {
 	if said != "" && number.Kind(said) == "" && number.TimeUnit(said) == 0 && !ofLog[strings.ToLower(said)] {
 		fail("the log has %s per %q, and it is unclear how many there are: let the program print the rate of all, or end the expression with the text after the number", c.Name, said)
 	}
-	if w.l.o.Workers == 1 || totalOf.MatchString(keyBefore.FindString(before)) {
-		return
+	if w.l.o.Workers != 1 && !totalOf.MatchString(keyBefore.FindString(before)) {
+		w.ofOne(rest)
 	}
+}
+
+// ofOne fails if the text around a rate says in other words than "per" that it covers one device. rest is the
+// text after its unit.
+func (w *numberAt) ofOne(rest string) {
+	c, before := w.c, w.before()
 	for _, one := range []*regexp.Regexp{perPower, onOne} {
 		for _, m := range one.FindAllStringSubmatch(rest[:min(len(rest), around)], -1) {
 			failScope(c.Name, number.Kind(m[1]), strings.TrimSpace(m[0]))
