@@ -301,7 +301,7 @@ func (w *numberAt) unclearScope() {
 	if !w.c.ofAll() || w.c.ofRun || w.l.o.Workers == 1 {
 		return
 	}
-	if name := submatch(scopedName, w.before()); name != "" {
+	if name := submatch(scopedName, w.before()); name != "" && !totalOf.MatchString(phraseOf.FindString(w.before())) {
 		fail("it is unclear whether %s in %q is of one device or of all: set of = \"rank\" or of = \"run\"", name, w.shown())
 	}
 	for _, text := range []string{w.Unit, keyBefore.FindString(w.before())} {

@@ -137,6 +137,7 @@ func TestSeriesAndSurroundings(t *testing.T) {
 		{of("throughput", `(?P<value>\d+) img`, "img/s", ""), "gpu_throughput=150 img/s\n", 8, 0, "unclear whether gpu_throughput"},
 		{of("throughput", `(?P<value>\d+) img`, "img/s", ""), "worker throughput 150 img/s\n", 8, 0, "of one device or of all"},
 		{of("throughput", `(?P<value>\d+) img`, "img/s", ""), "8 GPU throughput: 1200 img/s\n", 8, 1200, ""},
+		{of("throughput", `(?P<value>\d+) img`, "img/s", ""), "total GPU throughput: 1200 img/s\n", 8, 1200, ""},
 		{of("throughput", `global: (?P<value>\d+)`, "img/s", ""), "local: 150 img/s global: 1200 img/s\n", 8, 1200, ""},
 		{of("throughput", `local: (?P<value>\d+)`, "img/s", ""), "local: 150 img/s global: 1200 img/s\n", 8, 0, "for each device (local)"},
 		{of("throughput", `: (?P<value>\d+)`, "img/s", ""), "mean throughput over 8 GPUs: 150 img/s\n", 8, 0, "for each device"},
