@@ -37,8 +37,6 @@ func (h *columnHead) see(text string) {
 	h.keys.see(text)
 	if m := timesIn.FindStringSubmatch(text); m != nil && !someDigit.MatchString(text) {
 		h.times = m[1]
-	} else if strings.TrimSpace(text) == "" {
-		h.times = ""
 	}
 	if m := sectionHead.FindStringSubmatch(text); m != nil {
 		h.section, h.indent = m[2], len(m[1])
