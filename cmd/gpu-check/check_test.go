@@ -156,7 +156,8 @@ func TestResumeAfterOnly(t *testing.T) {
 	if code, said, _ := b.check("--only", "kernels/good"); code != exitPassed {
 		t.Fatalf("exit code %d: %s", code, said)
 	}
-	if _, said, r := b.check("--resume", b.file("gpu-check.json"), "--time", "5s"); r.outcome("kernels/bad").Result == pending {
+	b.write("go", "")
+	if _, said, r := b.check("--resume", b.file("gpu-check.json"), "--time", "10m"); r.outcome("kernels/bad").Result == pending {
 		t.Errorf("kernels/bad was not made:\n%s", said)
 	}
 }
