@@ -49,7 +49,7 @@ func (s *survey) marked(row []string, line int) (m mark) {
 			s.summed = append(s.summed, surveyed{line: line})
 		case word != "":
 			return word
-		case !s.epochs && !s.labelAt[i] && (failed(s.header[i], cell) || !s.loads && failures(s.header[i], cell)):
+		case !s.epochs && !s.labelAt[i] && s.failed[i](cell):
 			m = ofFailed
 		case jobStep.MatchString(cell):
 			return ofStep
@@ -68,24 +68,29 @@ var (
 	jobStep     = regexp.MustCompile(`^\d+(?:[_+]\d+)?\.(?:batch|extern|interactive)$`)
 )
 
-// failed reports whether a cell says that the run of its row failed or has not finished; column is
-// the name of its column.
-func failed(column, cell string) bool {
-	switch {
-	case cell == "" || cell[0] > '1' && cell[0] <= '9' && !exitName.MatchString(column):
-		return false
-	case exitName.MatchString(column):
-		return strings.Trim(cell, "0:") != ""
-	case successName.MatchString(column):
-		return strings.EqualFold(cell, "false") || strings.EqualFold(cell, "no") || cell == "0"
+// failedIn returns a function that reports whether a cell of a column says that the run of its row failed or has not
+// finished. A column of runs, not of loads, may count failures.
+func failedIn(column string, loads bool) func(cell string) bool {
+	exit, success, state := exitName.MatchString(column), successName.MatchString(column), stateName.MatchString(column)
+	counts := !loads && failName.MatchString(column)
+	return func(cell string) bool {
+		if counts {
+			if n, number := parsed(cell); number && n > 0 || strings.EqualFold(cell, "true") || strings.EqualFold(cell, "yes") {
+				return true
+			}
+		}
+		switch {
+		case cell == "":
+			return false
+		case exit:
+			return strings.Trim(cell, "0:") != ""
+		case success && (cell[0] < '2' || cell[0] > '9'):
+			return strings.EqualFold(cell, "false") || strings.EqualFold(cell, "no") || cell == "0"
+		case cell[0] <= '9': // a number
+			return false
+		}
+		return failedWord.MatchString(cell) || state && unfinished.MatchString(cell)
 	}
-	return failedWord.MatchString(cell) || stateName.MatchString(column) && unfinished.MatchString(cell)
-}
-
-// failures reports whether a column counts failures of the run of its row, or says that there was one.
-func failures(column, cell string) bool {
-	n, number := parsed(cell)
-	return failName.MatchString(column) && (number && n > 0 || strings.EqualFold(cell, "true") || strings.EqualFold(cell, "yes"))
 }
 
 // tolerance is the largest relative difference between a total and the sum of its rounded parts.

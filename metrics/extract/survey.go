@@ -33,9 +33,10 @@ type survey struct {
 	series  map[string]int // number of each series, by the labels that separate series
 	others  []*other       // columns that the user did not map
 	locale  locale
-	labelAt map[int]bool // indices of the columns that are labels
-	plain   []string     // figures of which a cell is a number without a unit
-	summed  []surveyed   // rows with the name of a summary in a label, such as "average"
+	labelAt map[int]bool             // indices of the columns that are labels
+	failed  []func(cell string) bool // for each column, see failedIn
+	plain   []string                 // figures of which a cell is a number without a unit
+	summed  []surveyed               // rows with the name of a summary in a label, such as "average"
 
 	left     map[int]string // why rows do not count as runs, by row number; "": they do
 	weak     bool           // weak scaling: runs on more workers do more work
@@ -71,6 +72,9 @@ func (t *table) survey(columns map[string]Column) *survey {
 	}
 	for ours, c := range columns {
 		s.labelAt[t.at[c.Name]] = s.labelAt[t.at[c.Name]] || !slices.Contains([]string{"workers", "replicas", "nodes"}, ours) && !slices.Contains(s.figures, ours)
+	}
+	for _, name := range t.header {
+		s.failed = append(s.failed, failedIn(name, s.loads))
 	}
 	s.others = t.others(columns)
 	t.unitsRow()
@@ -291,14 +295,20 @@ func (s *survey) runs(of func(surveyed) int) [][]surveyed {
 // groupedBy returns the rows by the key that the function of returns, in the keys' order. It leaves
 // out rows for which of returns false.
 func groupedBy[K cmp.Ordered](rows []surveyed, of func(surveyed) (K, bool)) (groups [][]surveyed) {
-	by := map[K][]surveyed{}
+	sizes := map[K]int{}
 	for _, r := range rows {
 		if key, ok := of(r); ok {
-			by[key] = append(by[key], r)
+			sizes[key]++
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(by)) {
-		groups = append(groups, by[key])
+	at := map[K]int{} // index in groups
+	for i, key := range slices.Sorted(maps.Keys(sizes)) {
+		at[key], groups = i, append(groups, make([]surveyed, 0, sizes[key]))
+	}
+	for _, r := range rows {
+		if key, ok := of(r); ok {
+			groups[at[key]] = append(groups[at[key]], r)
+		}
 	}
 	return groups
 }

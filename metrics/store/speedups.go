@@ -20,7 +20,7 @@ func storeSpeedups(ctx context.Context, tx *sql.Tx, study string, plan []scaling
 		return err
 	}
 	o := newObserver(ctx, tx, Filter{})
-	o.ids = jsonList(counted)
+	o.ids, o.list = jsonList(counted), make([]scaling.Observation, 0, len(counted))
 	if err := o.runs(); err != nil {
 		return err
 	}
