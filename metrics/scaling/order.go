@@ -162,7 +162,7 @@ func driftWarnings(found []Drift, name string) []string {
 // withinRuns returns, for each run, its value in a divided by its value in b; nil if some run has
 // only one of them.
 func withinRuns(a, b []made) []made {
-	if len(a) != len(b) || len(a) == 0 || a[0].Run == "" {
+	if len(a) != len(b) || len(a) == 0 || a[0].Run == "" || !slices.ContainsFunc(b, func(m made) bool { return m.Run == a[0].Run }) {
 		return nil
 	}
 	of := make(map[string]float64, len(b))
@@ -217,24 +217,26 @@ func balance(a, b []made) float64 {
 	if !dated(a) || !dated(b) {
 		return 1
 	}
-	var durations []float64
+	durations := make([]float64, 0, len(a)+len(b))
 	first := math.Inf(1)
-	for _, m := range slices.Concat(a, b) {
-		first = min(first, m.BeganUnix)
-		durations = append(durations, m.duration())
+	for _, runs := range [][]made{a, b} {
+		for _, m := range runs {
+			first = min(first, m.BeganUnix)
+			durations = append(durations, m.duration())
+		}
 	}
 	if len(durations) == 0 {
 		return 1
 	}
-	typical := Middle(durations)
+	slices.Sort(durations)
+	typical := middle(durations)
 	times := func(list []made) []float64 {
-		var xs []float64
-		for _, m := range list {
-			at := m.BeganUnix - first
+		xs := make([]float64, len(list))
+		for i, m := range list {
+			xs[i] = m.BeganUnix - first
 			if typical > 0 {
-				at = math.Floor(at / typical)
+				xs[i] = math.Floor(xs[i] / typical)
 			}
-			xs = append(xs, at)
 		}
 		return xs
 	}

@@ -21,7 +21,7 @@ const alikeAt = 0.02
 // ratio of the medians if some runs are much slower than others. For the same reason it returns
 // nil if runs fall into two groups.
 func paired(a, b []made) []made {
-	of := map[block]made{}
+	of := make(map[block]made, len(b))
 	for _, m := range b {
 		of[m.block()] = m
 	}
@@ -32,8 +32,8 @@ func paired(a, b []made) []made {
 		from, to float64
 		a, b     made
 	}
-	var list []pair
-	seen := map[block]bool{}
+	list := make([]pair, 0, min(len(a), len(b)))
+	seen := make(map[block]bool, len(a))
 	for _, m := range a {
 		k := m.block()
 		other, both := of[k]
@@ -51,8 +51,8 @@ func paired(a, b []made) []made {
 	// Select as many disjoint blocks as possible, the one that ends earliest first. A run that
 	// was retried later is in none of them.
 	slices.SortFunc(list, func(a, b pair) int { return cmp.Or(cmp.Compare(a.to, b.to), cmp.Compare(b.from, a.from)) })
-	var ratios []made
-	var x, y []float64
+	ratios := make([]made, 0, len(list))
+	x, y := make([]float64, 0, len(list)), make([]float64, 0, len(list))
 	last := math.Inf(-1)
 	for _, k := range list {
 		if k.from > last {

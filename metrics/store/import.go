@@ -76,6 +76,7 @@ type importing struct {
 	repeats  map[studyPoint]int           // largest repeat of each point
 	fresh    map[string]bool              // studies all of whose points are in repeats
 	hidden   func(name string, v any) any // value of a parameter without secrets
+	withheld func(name string, v any) any // the same for prose, with a word instead of digests
 	indices  *indices
 
 	// The current file; its row in the table source (0: none); hashes of its parts read so far;
@@ -95,7 +96,7 @@ const rememberedPoints = 10000
 
 func newImporting(ctx context.Context, s *Store, tx *sql.Tx) *importing {
 	return &importing{ctx: ctx, store: s, tx: tx, rows: newBulk(tx), measures: catalogue{}, keys: map[string]bool{}, studies: map[string]string{},
-		repeats: map[studyPoint]int{}, fresh: map[string]bool{}, hidden: redact.Hider(s.digests.hide).Remembering(), indices: &indices{tx: tx, few: fewRuns}}
+		repeats: map[studyPoint]int{}, fresh: map[string]bool{}, hidden: redact.Hider(s.digests.hide).Remembering(), withheld: redact.Hider(redact.Key(nil).Hide).Remembering(), indices: &indices{tx: tx, few: fewRuns}}
 }
 
 // settle inserts buffered rows and creates dropped indices. It must be called before stored rows
@@ -110,9 +111,17 @@ func (all *importing) settle() error {
 // hide returns a text with secrets hidden.
 func (all *importing) hide(text string) string { return all.hidden("", text).(string) }
 
+// prose returns a function that hides the given secrets in a text, and those that are recognised.
+func (all *importing) prose(secrets []string) func(text string) string {
+	if len(secrets) > 0 {
+		return redact.Known(secrets)
+	}
+	return func(text string) string { return all.withheld("", text).(string) }
+}
+
 func (all *importing) one(i Imported) (report Report, err error) {
 	tx := all.tx
-	run, events, from := withoutSecrets(i.Run, all.hidden), i.Events, i.From
+	run, events, from := withoutSecrets(i.Run, all.prose(i.Run.Secrets), all.hidden), i.Events, i.From
 	if events == nil {
 		events = slices.Values([]metrics.Event(nil))
 	}

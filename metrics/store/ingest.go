@@ -42,7 +42,7 @@ func (s *Store) Ingest(ctx context.Context, run metrics.Run, files []metrics.Eve
 	if s.write == nil {
 		return report, fmt.Errorf("database %s: %w", s.path, ErrReadOnly)
 	}
-	run = withoutSecrets(run, redact.Hider(s.digests.hide).Value)
+	run = withoutSecrets(run, redact.Known(run.Secrets), redact.Hider(s.digests.hide).Value)
 	facts, err := describe(run)
 	if err != nil {
 		return report, &RunError{run.ID, err}

@@ -30,11 +30,15 @@ type Counted[T any] struct {
 func (s *Store) Provenance(ctx context.Context, runs []string) (*Provenance, error) {
 	p := &Provenance{}
 	err := inTx(ctx, s.read, func(tx *sql.Tx) (err error) {
-		counted := `WITH counted AS (SELECT r.id FROM run r WHERE r.name IN (SELECT value FROM json_each(?))) `
+		ids, err := column1[int64](tx.QueryContext(ctx, "SELECT id FROM run WHERE name IN (SELECT value FROM json_each(?))", jsonList(runs)))
+		if err != nil {
+			return err
+		}
+		counted := `WITH counted AS (SELECT value AS id FROM json_each(?)) `
 		ranks := `FROM counted c JOIN result x ON x.run = c.id
 			JOIN event_file f ON f.run = c.id AND f.writer = 'rank' AND f.restart = x.restart `
 		texts := func(into *[]Counted[string], query string) (err error) {
-			*into, err = countedTexts(ctx, tx, counted+query, jsonList(runs))
+			*into, err = countedTexts(ctx, tx, counted+query, jsonList(ids))
 			return err
 		}
 		for _, q := range []struct {

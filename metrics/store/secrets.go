@@ -39,9 +39,9 @@ func (d *digests) hide(secret string) string {
 
 // withoutSecrets returns the run in the form in which it is stored, without secrets, because
 // databases are copied and mailed. Secrets that distinguish runs are replaced by digests, secrets
-// in prose by a word. value hides those in the value of a parameter.
-func withoutSecrets(run metrics.Run, value func(name string, v any) any) metrics.Run {
-	run.Detail = redact.Known(run.Secrets)(run.Detail)
+// in prose by a word. prose hides those in a text, value those in the value of a parameter.
+func withoutSecrets(run metrics.Run, prose func(text string) string, value func(name string, v any) any) metrics.Run {
+	run.Detail = prose(run.Detail)
 	run.Parameters = maps.Clone(run.Parameters)
 	for key, v := range run.Parameters {
 		run.Parameters[key] = value(key, v)
