@@ -60,12 +60,6 @@ func readTFCNN(l *log, r io.Reader) {
 	if totals == nil {
 		return
 	}
-	if workers := max(l.res.Workers, l.o.Workers); mean.Line > 0 && workers > 0 {
-		of := math.Round(totals[0].Number / mean.Number) // the workers that run in step
-		if of < 1 || of > float64(workers) || !within(totals[0].Number, of*mean.Number, 1.25) {
-			l.fail(totals[0].Line, "a total of %g images/s of %s, and their lines state %g: one of the two is damaged, or --workers is wrong", totals[0].Number, number.Count(workers, "worker"), mean.Number)
-		}
-	}
 	if !ruled {
 		l.note("the dashed line below the last total is missing: the log may be cut off")
 	}
@@ -78,6 +72,12 @@ func readTFCNN(l *log, r io.Reader) {
 			l.fail(most.Line, "a total of %g images/s, and %g in line %d: workers in step print the same total, so these are separate trainings. Import them from a file each, with one total and the lines before: %s", high, low, least.Line, oneTotalEach(totals))
 		}
 		note = fmt.Sprintf("the median of %d totals from %g to %g; each is %s", len(totals), low, high, "one worker's images over the time of the measured steps, times the workers that run in step")
+	}
+	if workers := max(l.res.Workers, l.o.Workers); mean.Line > 0 && workers > 0 {
+		of := math.Round(totals[0].Number / mean.Number) // the workers that run in step
+		if of < 1 || of > float64(workers) || !within(totals[0].Number, of*mean.Number, 1.25) {
+			l.fail(totals[0].Line, "a total of %g images/s of %s, and their lines state %g: one of the two is damaged, or --workers is wrong", totals[0].Number, number.Count(workers, "worker"), mean.Number)
+		}
 	}
 	l.reduced("throughput", "samples/s", "median", 1, totals, note)
 }

@@ -106,6 +106,7 @@ func TestConvolutionVariants(t *testing.T) {
 		{name: "forward only", text: strings.Replace(head, "BenchmarkMode.TRAIN", "forward-only", 1) + total("200.00"), refused: "forward"},
 		{name: "older training", text: strings.Replace(head, "BenchmarkMode.TRAIN", "training", 1) + total("200.00"), want: right},
 		{name: "two that differ", text: head + total("200.00") + total("20.00") + total("201.00"), refused: "LOG > 1.log, sed '"},
+		{name: "two that differ, with the steps of one", text: head + "10\timages/sec: 20.0 +/- 0.1 (jitter = 0.2)\t8.049\n" + total("200.00") + total("20.00"), refused: "LOG > 1.log, sed '"},
 		{name: "workers that agree", text: head + total("200.00") + total("202.00") + total("201.00"), want: []string{" throughput 201 "}, says: "median of 3 totals"},
 		{name: "cut off", text: head + rule + "total images/sec: 200.00\n", want: right, says: "cut off"},
 		{name: "no total", text: head + "10\timages/sec: 50.0 +/- 0.1 (jitter = 0.2)\t8.049\n", refused: "nothing found"},
