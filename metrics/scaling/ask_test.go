@@ -264,7 +264,7 @@ func TestOwnFigure(t *testing.T) {
 		"a target":     {[]measure.Measure{rate}, map[string]float64{"pi_rate": 2, "to_0.75": 3}, ""},
 	} {
 		got := ""
-		if m := OwnFigure([]Observation{{}, {Reported: c.reported, Values: c.values}}); m != nil {
+		if m := ownFigure([]Observation{{}, {Reported: c.reported, Values: c.values}}); m != nil {
 			got = m.Name
 		}
 		if got != c.want {

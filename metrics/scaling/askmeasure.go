@@ -69,9 +69,9 @@ func measuredNames(obs []Observation) []string {
 	return append(own, slices.Sorted(maps.Keys(has))...)
 }
 
-// OwnFigure returns the only figure of the user's own that the runs report with a better direction. It returns nil
+// ownFigure returns the only figure of the user's own that the runs report with a better direction. It returns nil
 // if there are several, or if the runs have a throughput or a time to a target, by which they are compared.
-func OwnFigure(obs []Observation) (only *measure.Measure) {
+func ownFigure(obs []Observation) (only *measure.Measure) {
 	for i := range obs {
 		for name := range obs[i].Values {
 			if _, goal := measure.TargetOf(name); goal || name == measure.Throughput || name == measure.ToTarget {
@@ -94,7 +94,7 @@ func OwnFigure(obs []Observation) (only *measure.Measure) {
 // Compared returns the name of the measure by which advice compares trainings without a throughput and a target: their
 // only figure with a better direction, else as Instead. It returns "" if there is none, or if one is not needed.
 func (a *Answer) Compared() string {
-	if own := OwnFigure(a.Observations); a.Kind.Trains && own != nil {
+	if own := ownFigure(a.Observations); a.Kind.Trains && own != nil {
 		return own.Name
 	}
 	return a.Instead()
@@ -114,7 +114,7 @@ func (a *Answer) Instead() string {
 		}
 		imported = imported && o.Imported()
 	}
-	if own := OwnFigure(a.Observations); own != nil {
+	if own := ownFigure(a.Observations); own != nil {
 		return own.Name
 	}
 	if imported && slices.ContainsFunc(a.Observations, func(o Observation) bool { return o.Known(measure.TrainSeconds) != nil }) {

@@ -217,12 +217,12 @@ func (g *generator) split(stream uint64, n int) Split {
 
 // writeFile writes samples [from, to) of a stream.
 func (g *generator) writeFile(path string, stream uint64, from, to int) error {
-	return Create(path, func(w io.Writer) error { return g.write(w, stream, from, to) })
+	return create(path, func(w io.Writer) error { return g.write(w, stream, from, to) })
 }
 
-// Create creates a file with the content that write writes. It returns an error if the file exists,
+// create creates a file with the content that write writes. It returns an error if the file exists,
 // and removes an incomplete file.
-func Create(path string, write func(io.Writer) error) (err error) {
+func create(path string, write func(io.Writer) error) (err error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return err

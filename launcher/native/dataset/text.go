@@ -69,7 +69,7 @@ func WriteText(dir string, o TextOptions) error {
 			f.bytes = f.usual
 		}
 		random := rand.New(rand.NewPCG(uint64(o.Seed), f.stream))
-		err := Create(filepath.Join(dir, f.name), func(w io.Writer) error { return writeText(w, random, f.bytes+1) })
+		err := create(filepath.Join(dir, f.name), func(w io.Writer) error { return writeText(w, random, f.bytes+1) })
 		if err != nil {
 			return err
 		}

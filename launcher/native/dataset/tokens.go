@@ -104,7 +104,7 @@ func WriteTokens(ctx context.Context, dir, from, tokenizer, python string) ([]To
 	}
 	text, err := json.Marshal(about{1, said.Vocabulary, said.Bytes, sum})
 	if err == nil {
-		err = Create(filepath.Join(dir, AboutTokens), func(w io.Writer) error {
+		err = create(filepath.Join(dir, AboutTokens), func(w io.Writer) error {
 			_, err := w.Write(append(text, '\n'))
 			return err
 		})
