@@ -223,7 +223,7 @@ func TestEdgesOfSummaries(t *testing.T) {
 		want      int // runs
 		told      string
 	}{
-		{"a mean of two", "w,n,x\n1,a,100\n1,b,104\n1,avg,102\n", Options{}, rate, 2, "left out 1 row (lines 4): they summarise others"},
+		{"a mean of two", "w,n,x\n1,a,100\n1,b,104\n1,avg,102\n", Options{}, rate, 2, "left out 1 row (line 4): they summarise others"},
 		{"a spread", "w,n,x\n1,a,100\n1,b,104\n1,std,2\n", Options{}, rate, 2, "they summarise others"},
 		{"only means", "w,n,x\n1,mean,100\n2,mean,190\n", Options{}, rate, 2, ""},
 		{"a sum of parts", "w,n,x\n2,a,100\n2,b,100\n2,total,200\n", Options{}, rate, 1, "left out 2 rows (lines 2–3): they are parts of the total"},
@@ -231,10 +231,10 @@ func TestEdgesOfSummaries(t *testing.T) {
 		{"a sum beyond it", "w,n,x\n2,a,100\n2,b,111\n2,total,200\n", Options{}, rate, 2, "they summarise others"},
 		{"a total of one", "w,n,x\n2,a,100\n2,total,100\n", Options{}, rate, 1, "they summarise others"},
 		{"two totals", "w,n,x\n2,a,100\n2,b,100\n2,total,200\n2,total,200\n", Options{}, rate, 2, "they summarise others"},
-		{"as parts that are added up", "w,n,x\n2,a,100\n2,b,100\n2,total,200\n", Options{Sum: "n"}, rate, 1, "left out 1 row (lines 4)"},
+		{"as parts that are added up", "w,n,x\n2,a,100\n2,b,100\n2,total,200\n", Options{Sum: "n"}, rate, 1, "left out 1 row (line 4)"},
 		{"a total of all counts", "w,n,x\n1,a,100\n2,b,190\n,total,290\n", Options{}, rate, 2, "they summarise others"},
 		// The median of 100, 105 and 107 is 105, their mean 104.
-		{"an unnamed mean, two more decimals", "w,x\n1,100\n1,105\n1,107\n1,104.00\n", Options{}, rate, 3, "left out 1 row (lines 5): they are the mean of others"},
+		{"an unnamed mean, two more decimals", "w,x\n1,100\n1,105\n1,107\n1,104.00\n", Options{}, rate, 3, "left out 1 row (line 5): they are the mean of others"},
 		{"one more decimal", "w,x\n1,100\n1,105\n1,107\n1,104.0\n", Options{}, rate, 4, ""},
 		{"an unnamed median", "w,x\n1,100\n1,105\n1,107\n1,105.00\n", Options{}, rate, 3, "they are the mean of others"},
 		{"half a digit off", "w,x\n1,100\n1,105\n1,107\n1,104.005\n", Options{}, rate, 4, ""},
@@ -252,7 +252,7 @@ func TestEdgesOfSummaries(t *testing.T) {
 
 		{"a table twice", "w,x\n1,100\n2,190\n1,100\n2,190\n", Options{}, rate, 2, "left out 2 rows (lines 4–5): copies of others, digit for digit, and not repeats"},
 		{"a table thrice", "w,x\n1,100\n2,190\n1,100\n2,190\n1,100\n2,190\n", Options{}, rate, 2, "left out 4 rows (lines 4–7)"},
-		{"again, rounded", "w,x\n1,100.14\n1,104.26\n2,190.51\n2,193.18\n1,100\n1,104\n2,191\n2,193\n", Options{}, rate, 8, "lines 6–9 repeat other rows with fewer decimals, in the same order"},
+		{"again, rounded", "w,x\n1,100.14\n1,104.26\n2,190.51\n2,193.18\n1,100\n1,104\n2,191\n2,193\n", Options{}, rate, 8, "other rows are repeated with fewer decimals, in the same order, in lines 6–9"},
 		{"rounded, but in another order", "w,x\n1,100.14\n1,104.26\n2,190.51\n2,193.18\n1,104\n1,100\n2,191\n2,193\n", Options{}, rate, 8, ""},
 		{"one rounded to another", "w,x\n1,100.14\n1,104.26\n2,190.51\n2,193.18\n1,100\n1,105\n2,191\n2,193\n", Options{}, rate, 8, ""},
 		{"and half of it", "w,x\n1,100\n2,190\n1,100\n2,190\n1,100\n", Options{}, rate, 5, ""},

@@ -148,10 +148,10 @@ func (s *survey) leave(why string, rows ...surveyed) {
 // tell reports the rows that were left out, by the reason, and rows that may be summaries.
 func (s *survey) tell() {
 	for _, rows := range groupedBy(s.rows, func(r surveyed) (string, bool) { return s.left[r.number], s.left[r.number] != "" }) {
-		s.say("left out %s (lines %s): %s", number.Count(len(rows), "row"), lines(rows), s.left[rows[0].number])
+		s.say("left out %s (%s): %s", number.Count(len(rows), "row"), lines(rows), s.left[rows[0].number])
 	}
 	if n := len(s.summed); n > 0 && 2*n < len(s.rows) {
-		s.say("lines %s have the name of a summary as a label, and count as runs: if they summarise others, delete them", lines(s.summed))
+		s.say("a summary's name is a label in %s: if it summarises other rows, delete it", lines(s.summed))
 	}
 }
 
@@ -247,10 +247,10 @@ func (s *survey) unlikelyRuns() {
 		}
 	}
 	if isMean {
-		s.say("the last row of each worker count equals the mean or median of its other rows (lines %s): if it is no run, remove it", lines(means))
+		s.say("the last row of each worker count equals the mean or median of its other rows (%s): if it is no run, remove it", lines(means))
 	}
 	if isRounded {
-		s.say("lines %s repeat other rows with fewer decimals, in the same order: if they are copies, remove them", lines(rounded))
+		s.say("other rows are repeated with fewer decimals, in the same order, in %s: if these are copies, remove them", lines(rounded))
 	}
 }
 
@@ -359,5 +359,5 @@ func (s *survey) leaveCopies(copies []surveyed) {
 		return
 	}
 	s.leave("a copy", copies...)
-	s.say("left out %s (lines %s): copies of others, digit for digit, and not repeats", number.Count(len(copies), "row"), lines(copies))
+	s.say("left out %s (%s): copies of others, digit for digit, and not repeats", number.Count(len(copies), "row"), lines(copies))
 }

@@ -347,9 +347,13 @@ func (s *survey) say(format string, args ...any) {
 	}
 }
 
-// lines returns a list of the rows' line numbers for messages.
+// lines returns where rows are, for messages: "line 3", "lines 3–5, 9".
 func lines(rows []surveyed) string {
 	var list []string
+	what := "lines "
+	if len(rows) == 1 {
+		what = "line "
+	}
 	for i := 0; i < len(rows); {
 		j := i
 		for j+1 < len(rows) && rows[j+1].line == rows[j].line+1 {
@@ -360,9 +364,9 @@ func lines(rows []surveyed) string {
 			text += "–" + strconv.Itoa(rows[j].line)
 		}
 		if list = append(list, text); len(list) == 5 && j+1 < len(rows) {
-			return strings.Join(list, ", ") + ", …"
+			return what + strings.Join(list, ", ") + ", …"
 		}
 		i = j + 1
 	}
-	return strings.Join(list, ", ")
+	return what + strings.Join(list, ", ")
 }
