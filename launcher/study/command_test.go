@@ -59,6 +59,21 @@ func TestCommandPlan(t *testing.T) {
 	}
 }
 
+// A study with [command] and no framework runs the command; its points are those of a study that names the framework.
+func TestCommandIsTheDefault(t *testing.T) {
+	named, err := planCommand(t, commanded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unnamed, err := planCommand(t, strings.Replace(commanded, "framework = [\"command\"]\n", "", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(named.Points[0].Point, unnamed.Points[0].Point); len(unnamed.Points) != len(named.Points) || d != "" {
+		t.Errorf("%d points, want %d; the first (-named +unnamed):\n%s", len(unnamed.Points), len(named.Points), d)
+	}
+}
+
 // [command] affects only the runs that start it. Those of other frameworks keep their
 // identity and their records.
 func TestCommandIsOnlyItsOwn(t *testing.T) {
@@ -125,7 +140,7 @@ func TestCommandProblems(t *testing.T) {
 		"start":             {strings.Replace(commanded, "[sweep]", "start = \"job\"\n[sweep]", 1), `dir/study.toml:6: command.start: "job" is not known; valid: "rank", "node", "once"`},
 		"unknown key":       {strings.Replace(commanded, "[sweep]", "shell = true\n[sweep]", 1), `dir/study.toml:6: command.shell: unknown key; valid here: run, start, directory, environment, extract, log, columns`},
 		"variable":          {strings.Replace(commanded, "[sweep]", "environment = { \"A B\" = \"\" }\n[sweep]", 1), `dir/study.toml:6: command.environment: "A B" cannot name an environment variable`},
-		"nobody":            {minimal + "[command]\nrun = \"x\"\n", `dir/study.toml:9: command: is set, but sweep.framework does not include "command"`},
+		"nobody":            {strings.Replace(minimal, "workers", "framework = [\"native\"]\nworkers", 1) + "[command]\nrun = \"x\"\n", `dir/study.toml:10: command: is set, but sweep.framework does not include "command"`},
 		"a model is needed": {strings.Replace(commanded, `["command"]`, `["native", "command"]`, 1), "dir/study.toml: workload.epochs: the training has no end; set epochs, max_steps or max_minutes (the first one reached ends it)\ndir/study.toml: workload.model: missing"},
 		"swept in vain":     {commanded + "momentum = [0.1, 0.2]\n", `dir/study.toml:9: sweep.momentum: is swept, and nothing in [command] depends on it`},
 		"no group":          {commanded + "[[extract]]\nname = \"throughput\"\npattern = \"rate (.*)\"\n", `dir/study.toml:11: extract[0].pattern: has no group named value`},

@@ -209,7 +209,7 @@ func (d *decoder) sweep(t table, k kind, s *Study) []axis {
 		}
 	}
 	if !slices.ContainsFunc(axes, func(a axis) bool { return a.key == "framework" }) && !d.has("sweep.framework") {
-		axes = append(axes, axis{"framework", "framework", byName["framework"], []reflect.Value{reflect.ValueOf("native")}})
+		axes = append(axes, axis{"framework", "framework", byName["framework"], []reflect.Value{reflect.ValueOf(d.defaultFramework(s))}})
 	}
 	if word := cmp.Or(k.workers, "workers"); !d.has("sweep.workers") && !d.has("sweep."+word) {
 		if k.alone != nil && k.alone(s.Workload) {
@@ -276,6 +276,15 @@ func (d *decoder) axisValues(path string, p toml.Primitive, f pointField, s *Stu
 		}
 	}
 	return d.values(path, p, f, s.Own)
+}
+
+// defaultFramework returns the framework of a study without sweep.framework: that of [command] if
+// the file has this table, else native.
+func (d *decoder) defaultFramework(s *Study) string {
+	if i := slices.IndexFunc(s.frameworks, func(f Framework) bool { return f.Command }); i >= 0 && d.has("command") {
+		return s.frameworks[i].Name
+	}
+	return "native"
 }
 
 // checkFrameworks adds problems about unknown frameworks. Whether a framework can run this
