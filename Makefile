@@ -127,7 +127,7 @@ test-computing:
 	go test -tags turbojpeg,$(STATIC_TAGS) $(TEST_FLAGS) ./launcher/preprocess/turbojpeg
 
 test-waiting:
-	$(GO_TEST) -parallel 10 -skip '^TestSlurmFaults' ./cmd/scalebench
+	$(GO_TEST) -parallel 8 -skip '^TestSlurmFaults' ./cmd/scalebench
 
 test-each-fault:
 	$(GO_TEST) -run '^TestSlurmFaults' ./cmd/scalebench
