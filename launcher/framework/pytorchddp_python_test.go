@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scalebench/scalebench/launcher/internal/pythontest"
 	"github.com/scalebench/scalebench/launcher/native/dataset"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
@@ -136,13 +137,7 @@ func interpreterOf(t testing.TB, name string) string {
 	if f.Family == "" {
 		return debianPython
 	}
-	cmd := exec.Command("locks/environment.sh", f.Family)
-	cmd.Stderr = os.Stderr // it reports what it builds, or why it fails
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("the environment %s: %v", f.Family, err)
-	}
-	return strings.TrimSpace(string(out))
+	return pythontest.Environment(t, "locks", f.Family)
 }
 
 // codes waits for all processes and returns their exit codes.

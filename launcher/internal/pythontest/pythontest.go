@@ -1,5 +1,5 @@
-// Package pythontest makes folders with files that would run code in an interpreter that is only
-// queried. For tests.
+// Package pythontest finds interpreters for tests, and makes folders with files that would run code
+// in an interpreter that is only queried.
 package pythontest
 
 import (
@@ -10,6 +10,19 @@ import (
 	"strings"
 	"testing"
 )
+
+// Environment returns the interpreter of a family's environment, which is built if it does not exist. locks
+// is the path of launcher/framework/locks.
+func Environment(t testing.TB, locks, family string) string {
+	t.Helper()
+	cmd := exec.Command(filepath.Join(locks, "environment.sh"), family)
+	cmd.Stderr = os.Stderr // it reports what it builds, or why it fails
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("the environment %s: %v", family, err)
+	}
+	return strings.TrimSpace(string(out))
+}
 
 // Hostile makes a folder in which every module of the standard library, and some others,
 // have a namesake that notes that it was imported. It also has what interpreters read

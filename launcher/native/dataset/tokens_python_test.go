@@ -6,25 +6,20 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/scalebench/scalebench/launcher/internal/pythontest"
 )
 
 // tokenizersPython returns an interpreter that has the package tokenizers.
 func tokenizersPython(t *testing.T) string {
 	t.Helper()
-	cmd := exec.Command("../../framework/locks/environment.sh", "tokens")
-	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.TrimSpace(string(out))
+	return pythontest.Environment(t, "../../framework/locks", "tokens")
 }
 
 // corpus writes a folder with both texts.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/scalebench/scalebench/launcher/internal/pythontest"
 	"github.com/scalebench/scalebench/launcher/serve/oip"
 	"github.com/scalebench/scalebench/launcher/serve/target"
 )
@@ -25,13 +26,7 @@ import (
 // interpreter returns the interpreter of the lock's environment.
 func interpreter(t *testing.T) string {
 	t.Helper()
-	build := exec.Command("../../framework/locks/environment.sh", "onnxruntime")
-	build.Stderr = os.Stderr
-	python, err := build.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.TrimSpace(string(python))
+	return pythontest.Environment(t, "../../framework/locks", "onnxruntime")
 }
 
 func reference(t *testing.T, python string, arguments ...string) string {

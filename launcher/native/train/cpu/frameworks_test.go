@@ -5,12 +5,11 @@ package cpu
 import (
 	"fmt"
 	"net"
-	"os"
 	"os/exec"
 	"strconv"
-	"strings"
 	"testing"
 
+	"github.com/scalebench/scalebench/launcher/internal/pythontest"
 	"github.com/scalebench/scalebench/launcher/world"
 )
 
@@ -70,13 +69,7 @@ func withMeanLosses(list []outcome) []outcome {
 // interpreter returns the Python of a family's environment, which is built if necessary.
 func interpreter(t *testing.T, family string) string {
 	t.Helper()
-	cmd := exec.Command("../../../framework/locks/environment.sh", family)
-	cmd.Stderr = os.Stderr // it says what it builds, and why it cannot
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("the environment %s: %v", family, err)
-	}
-	return strings.TrimSpace(string(out))
+	return pythontest.Environment(t, "../../../framework/locks", family)
 }
 
 // TestFrameworksStepsPyTorch is the same for PyTorch with Horovod, and for
