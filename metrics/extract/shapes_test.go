@@ -165,8 +165,8 @@ func TestImpossibleRows(t *testing.T) {
 // Line numbers in messages: ranges, and at most five.
 func TestLinesInMessages(t *testing.T) {
 	for want, list := range map[string][]int{
-		"": nil, "2": {2}, "2–3": {2, 3}, "2–4, 6": {2, 3, 4, 6}, "2, 4, 6, 8, 10": {2, 4, 6, 8, 10},
-		"2, 4, 6, 8, 10, …": {2, 4, 6, 8, 10, 12}, "2, 4, 6, 8, 10–11": {2, 4, 6, 8, 10, 11}, "2, 4, 6, 8, 10–11, …": {2, 4, 6, 8, 10, 11, 13},
+		"line 2": {2}, "lines 2–3": {2, 3}, "lines 2–4, 6": {2, 3, 4, 6}, "lines 2, 4, 6, 8, 10": {2, 4, 6, 8, 10},
+		"lines 2, 4, 6, 8, 10, …": {2, 4, 6, 8, 10, 12}, "lines 2, 4, 6, 8, 10–11": {2, 4, 6, 8, 10, 11}, "lines 2, 4, 6, 8, 10–11, …": {2, 4, 6, 8, 10, 11, 13},
 	} {
 		var rows []surveyed
 		for _, line := range list {
