@@ -137,7 +137,7 @@ func runExtract(ctx context.Context, s *session, o extractOptions, file string) 
 	return nil
 }
 
-// noteAll prints notes on standard error, since tables for programs have none.
+// noteAll prints notes on standard error, because CSV and JSON tables have no notes.
 func (s *session) noteAll(notes []string) {
 	for _, n := range notes {
 		s.note("%s", n)

@@ -67,7 +67,7 @@ func runSiteInit(c *cli.Context, s *session, out string) error {
 	if example, err := examples.First.ReadFile("first/site.toml"); err != nil {
 		return err
 	} else if old, err := os.ReadFile(out); err == nil && bytes.Equal(old, example) {
-		replace = os.O_TRUNC // the user wrote nothing of it
+		replace = os.O_TRUNC // it is the example that init wrote
 	}
 	f, err := os.OpenFile(out, os.O_WRONLY|os.O_CREATE|replace, 0o644)
 	if errors.Is(err, fs.ErrExist) {

@@ -139,8 +139,8 @@ func ParseName(name string) (a Attempt, ok bool) {
 	return Attempt{Point: m[1], Repeat: repeat, Number: number}, true
 }
 
-// Studies lists the studies below the runs folder that have a plan. A folder that does not exist has none; one that
-// this user may not read is an error.
+// Studies lists the studies with a plan below the runs folder. It returns none if the folder does not exist, and an
+// error if this user may not read it.
 func Studies(runs string) ([]string, error) {
 	if _, err := os.ReadDir(runs); errors.Is(err, fs.ErrPermission) {
 		return nil, err

@@ -59,7 +59,7 @@ func TestCommandPlan(t *testing.T) {
 	}
 }
 
-// A study with [command] and no framework runs the command; its points are those of a study that names the framework.
+// A study with [command] and no framework has the same points as one that names the framework.
 func TestCommandIsTheDefault(t *testing.T) {
 	named, err := planCommand(t, commanded)
 	if err != nil {
